@@ -1,0 +1,3 @@
+"""Feedweir: standing queries over everything that is published."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""From the web to the landing log: fetching, parsing, refresh decisions, discovery."""

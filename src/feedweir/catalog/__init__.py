@@ -1,0 +1,1 @@
+"""What must survive a restart: sources, feeds, subscriptions, statistics, the outbox."""

@@ -1,0 +1,1 @@
+"""From elements to readers: rendering, transforms, channels, digests, the outbox."""

@@ -1,0 +1,1 @@
+"""The rooms composed in one process: statements, batches, previews, explanations."""

@@ -1,0 +1,84 @@
+"""The one error tree.
+
+FeedweirError
+├── LanguageError        text that is not a statement: position, what was expected, a hint
+├── CatalogError         a name that is taken, unknown, or still in use
+├── DocumentError        a document that is not a feed: the source's failure, never the system's
+├── FetchError           a source that could not be fetched, with the reason a person can act on
+├── CompiledSetError     a compiled set that is damaged or of another format
+├── DeliveryError        a channel that refused, for now or for good
+└── SettingsError        a setting that cannot be used
+"""
+
+from __future__ import annotations
+
+
+class FeedweirError(Exception):
+    """Every error that Feedweir raises on purpose; `hint` says what the user can do about it."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+class LanguageError(FeedweirError):
+    """A statement that cannot be read or does not make sense, with its place in the text."""
+
+    def __init__(
+        self, message: str, *, text: str = "", offset: int = 0, expected: tuple[str, ...] = (), hint: str = ""
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.text = text
+        self.offset = min(max(offset, 0), len(text))
+        self.expected = expected
+
+    @property
+    def line(self) -> int:
+        return self.text.count("\n", 0, self.offset) + 1
+
+    @property
+    def column(self) -> int:
+        return self.offset - (self.text.rfind("\n", 0, self.offset) + 1) + 1
+
+    def __str__(self) -> str:
+        source_line = self.text.split("\n")[self.line - 1]
+        parts = [f"line {self.line}, column {self.column}: {self.message}"]
+        if source_line.strip():
+            parts += [f"    {source_line}", "    " + " " * (self.column - 1) + "^"]
+        if self.expected:
+            parts.append(f"expected: {', '.join(self.expected)}")
+        if self.hint:
+            parts.append(f"hint: {self.hint}")
+        return "\n".join(parts)
+
+
+class CatalogError(FeedweirError):
+    """A name that is taken, unknown, or still in use by others."""
+
+
+class DocumentError(FeedweirError):
+    """A document that could not be read as a feed."""
+
+
+class FetchError(FeedweirError):
+    """A source that could not be fetched."""
+
+
+class CompiledSetError(FeedweirError):
+    """A compiled set that is damaged, or was written by another version."""
+
+
+class DeliveryError(FeedweirError):
+    """A channel that refused; `is_final` when trying again cannot help."""
+
+    def __init__(self, message: str, *, is_final: bool = False, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.is_final = is_final
+
+
+class SettingsError(FeedweirError):
+    """A setting that cannot be used."""

@@ -1,0 +1,1 @@
+"""What an item is: model, identity, text analysis, Arrow columns, the item as tree and as graph."""

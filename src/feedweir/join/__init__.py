@@ -1,0 +1,1 @@
+"""Items that belong together within a window."""

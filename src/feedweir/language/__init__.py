@@ -1,0 +1,1 @@
+"""Text to checked tree and back: RoSeS statements, search boxes, XSCL, graph patterns."""

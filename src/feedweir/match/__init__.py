@@ -1,0 +1,1 @@
+"""Which queries an item satisfies: meaning, compilation, kernels, explanation."""

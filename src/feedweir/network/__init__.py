@@ -1,0 +1,1 @@
+"""A planned network of sites that feed each other."""

@@ -1,0 +1,1 @@
+"""The algebra as frozen nodes: built from statements, walked, explained."""

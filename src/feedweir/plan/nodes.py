@@ -1,0 +1,96 @@
+"""The algebra as frozen nodes: sources, filters, unions, windows, annotation joins and pattern joins.
+
+A node is a function from streams to a stream of elements; `docs/language.md` tells what each means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal, TypeAlias
+
+from feedweir.language.predicates import JoinPredicate, Predicate, TreePattern
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The stream of a registered source."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """The stream of a virtual feed, before `optimize` puts its definition in this place."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    input: Node
+    predicate: Predicate
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """Set semantics: an item that arrives by two ways is there once."""
+
+    inputs: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSpan:
+    """The items published later than `t - length`."""
+
+    length: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class LastItems:
+    """The last `count` items."""
+
+    count: int
+
+
+WindowSpec: TypeAlias = TimeSpan | LastItems
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    input: Node
+    spec: WindowSpec
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationJoin:
+    """The elements of `primary` with a partner in `window`; the partners are kept under `identifier`."""
+
+    identifier: str
+    primary: Node
+    window: Window
+    predicate: JoinPredicate
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """An XPath query block of XSCL: the documents of a stream that have the pattern, with its bindings."""
+
+    input: Node
+    pattern: TreePattern
+
+
+@dataclass(frozen=True, slots=True)
+class PatternJoin:
+    """XSCL's JOIN and FOLLOWED BY, in value-join normal form: pairs of variables with equal string values."""
+
+    kind: Literal["join", "followed by"]
+    left: Block | PatternJoin
+    right: Block
+    equalities: tuple[tuple[str, str], ...]
+    window: WindowSpec
+    select: str = ""
+    """The construction of the output document as an XML template with `{$variable}` holes; empty keeps the items."""
+
+
+Node: TypeAlias = Source | Feed | Filter | Union | Window | AnnotationJoin | Block | PatternJoin

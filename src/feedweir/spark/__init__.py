@@ -1,0 +1,1 @@
+"""The same engine, wide: session, landing source, pipeline, stores."""
