@@ -1,0 +1,66 @@
+"""One spelling for each URL, so that two items that link to the same page are seen to do so.
+
+The canonical form has no scheme for the web (`http` and `https` are one), no `www.`, no default port, no
+fragment, no tracking parameters and no closing slash: `https://WWW.Example.org:443/a/?utm_source=x#top` is
+`example.org/a`.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_PARTS = re.compile(r"(?:([a-z][a-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?", re.IGNORECASE)
+_HOST = re.compile(r"(?:[^\s/?#:@.]+\.)+[^\s/?#:@.]+(?::\d+)?\.?|localhost(?::\d+)?", re.IGNORECASE)
+_BARE = re.compile(rf"(?:{_HOST.pattern})(?=[/?#]|$)", re.IGNORECASE)
+"""A URL that people write without its scheme; a port would otherwise make the host look like a scheme."""
+_TRACKING = re.compile(r"(?:utm_\w+|fbclid|gclid|mc_cid|mc_eid|igshid)(?:=|$)", re.IGNORECASE)
+_DEFAULT_PORTS = {"http": ":80", "https": ":443", "": ":80"}
+
+
+@lru_cache(maxsize=65536)
+def canonical_url(url: str) -> str:
+    """The one spelling of a URL; a URL that is not of the web keeps its scheme."""
+    url = url.strip()
+    match = _PARTS.match(f"//{url}" if _BARE.match(url) else url)
+    if match is None:
+        return ""
+    scheme, authority, path, query = ((part or "") for part in match.groups())
+    scheme = scheme.lower()
+    if scheme not in _DEFAULT_PORTS:
+        return f"{scheme}:{'//' + authority.lower() if authority else ''}{path}{'?' + query if query else ''}"
+    if not authority:
+        authority, slash, rest = path.lstrip("/").partition("/")
+        path = slash + rest
+    kept = "&".join(part for part in query.split("&") if part and not _TRACKING.match(part))
+    return _host(authority, _DEFAULT_PORTS[scheme]) + path.rstrip("/") + (f"?{kept}" if kept else "")
+
+
+def host_of(url: str) -> str:
+    """The host that a URL leads to, without `www.` and port; empty when it leads to none."""
+    head = re.split(r"[/?]", canonical_url(url), maxsplit=1)[0]
+    return re.sub(r":\d+$", "", head) if _HOST.fullmatch(head) else ""
+
+
+def is_host(text: str) -> bool:
+    """Whether a text names a host and nothing more: `example.org`, but not `http://example.org/`."""
+    return _HOST.fullmatch(text.strip()) is not None
+
+
+def openings_of(url: str) -> tuple[str, ...]:
+    """The canonical URLs that this one continues, itself last: `a.org`, `a.org/b` and `a.org/b?c` of the last."""
+    canonical = canonical_url(url)
+    ends = [match.start() for match in re.finditer(r"[/?&]", canonical)]
+    return (*(canonical[:end] for end in ends if end), canonical) if canonical else ()
+
+
+def domains_of(url: str) -> tuple[str, ...]:
+    """The host of a URL and every domain above it: `news.bbc.co.uk`, `bbc.co.uk`, `co.uk`, `uk`."""
+    host = host_of(url)
+    labels = host.split(".")
+    return tuple(".".join(labels[start:]) for start in range(len(labels))) if host else ()
+
+
+def _host(authority: str, default_port: str) -> str:
+    host = authority.rpartition("@")[2].lower().removesuffix(default_port).rstrip(".")
+    return host.removeprefix("www.") or host
