@@ -5,6 +5,7 @@ FeedweirError
 ├── CatalogError         a name that is taken, unknown, or still in use
 ├── DocumentError        a document that is not a feed: the source's failure, never the system's
 ├── FetchError           a source that could not be fetched, with the reason a person can act on
+├── LandingError         a segment of the landing log that is missing or damaged
 ├── CompiledSetError     a compiled set that is damaged or of another format
 ├── DeliveryError        a channel that refused, for now or for good
 └── SettingsError        a setting that cannot be used
@@ -66,6 +67,10 @@ class DocumentError(FeedweirError):
 
 class FetchError(FeedweirError):
     """A source that could not be fetched."""
+
+
+class LandingError(FeedweirError):
+    """A segment of the landing log that is missing or damaged."""
 
 
 class CompiledSetError(FeedweirError):

@@ -1,0 +1,187 @@
+"""The landing log: whole segments or none, numbers without holes, one writer at a time."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from feedweir.acquire import landing
+from feedweir.acquire.landing import Landed, LandingLog, chunks
+from feedweir.errors import LandingError
+from feedweir.items.numbering import document_number
+from feedweir.items.schema import DOCUMENT_SCHEMA
+
+START = datetime(2024, 5, 1, 12, tzinfo=UTC)
+
+
+def a_document(place: int, size: int = 10) -> Landed:
+    return Landed(
+        source=f"source{place % 3}",
+        url=f"http://example.org/{place}",
+        media_type="application/rss+xml; charset=utf-8",
+        arrived=START + timedelta(seconds=place),
+        body=bytes([place % 256]) * size,
+    )
+
+
+def bodies(log: LandingLog) -> list[bytes]:
+    return [body for n in log.segments(0, log.latest()) for body in log.read(n)["body"].to_pylist()]
+
+
+def test_what_was_landed_is_read_back_under_its_number(tmp_path: Path) -> None:
+    log = LandingLog(tmp_path / "landing")
+    documents = [a_document(place) for place in range(5)]
+    assert log.append(documents) == 1
+    table = log.read(1)
+    assert table.schema == DOCUMENT_SCHEMA
+    assert table["number"].to_pylist() == [document_number(1, row) for row in range(5)]
+    assert [Landed(**{k: row[k] for k in row if k != "number"}) for row in table.to_pylist()] == documents
+
+
+def test_an_empty_log_has_no_latest_segment_and_landing_nothing_makes_none(tmp_path: Path) -> None:
+    log = LandingLog(tmp_path / "landing")
+    assert log.latest() == 0
+    assert log.append([]) == 0
+    assert list(log.segments(0, 100)) == []
+
+
+def test_segments_are_those_after_and_up_to_that_exist(tmp_path: Path) -> None:
+    log = LandingLog(tmp_path)
+    for place in range(4):
+        log.append([a_document(place)])
+    assert list(log.segments(1, 3)) == [2, 3]
+    assert list(log.segments(2, 99)) == [3, 4]
+
+
+def test_too_much_for_one_segment_goes_into_several_in_order(tmp_path: Path) -> None:
+    log = LandingLog(tmp_path, max_segment_bytes=100)
+    documents = [a_document(place, size=40) for place in range(5)]
+    assert log.append(documents) == 3
+    assert bodies(log) == [document.body for document in documents]
+
+
+def test_a_document_larger_than_the_bound_has_a_segment_to_itself(tmp_path: Path) -> None:
+    log = LandingLog(tmp_path, max_segment_bytes=100)
+    assert log.append([a_document(0), a_document(1, size=500), a_document(2)]) == 3
+
+
+@given(st.lists(st.integers(0, 30)), st.integers(1, 50), st.integers(1, 5))
+def test_chunks_keep_order_and_bounds_and_are_maximal(
+    sizes: list[int], max_bytes: int, max_documents: int
+) -> None:
+    documents = [a_document(place, size) for place, size in enumerate(sizes)]
+    parts = [list(part) for part in chunks(documents, max_bytes, max_documents)]
+    assert [document for part in parts for document in part] == documents
+    for part in parts:
+        assert 0 < len(part) <= max_documents
+        assert len(part) == 1 or sum(len(document.body) for document in part) <= max_bytes
+    for part, following in itertools.pairwise(parts):
+        grown = [*part, following[0]]
+        assert len(grown) > max_documents or sum(len(document.body) for document in grown) > max_bytes
+
+
+def test_another_reader_sees_new_segments_without_listing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, reader = LandingLog(tmp_path), LandingLog(tmp_path)
+    writer.append([a_document(0)])
+    assert reader.latest() == 1
+    monkeypatch.setattr(landing, "_numbers", lambda directory: pytest.fail("a listing"))
+    writer.append([a_document(1)])
+    assert reader.latest() == 2
+    assert LandingLog(tmp_path).latest() == 2
+
+
+@pytest.mark.parametrize("hint", ["", "x", "99", "-1"])
+def test_a_spoilt_hint_costs_a_listing_and_nothing_else(tmp_path: Path, hint: str) -> None:
+    log = LandingLog(tmp_path)
+    for place in range(3):
+        log.append([a_document(place)])
+    (tmp_path / "_latest").write_text(hint)
+    assert LandingLog(tmp_path).latest() == 3
+    (tmp_path / "_latest").unlink()
+    assert LandingLog(tmp_path).append([a_document(3)]) == 4
+
+
+def test_retired_segments_do_not_hide_later_ones(tmp_path: Path) -> None:
+    log = LandingLog(tmp_path)
+    for place in range(4):
+        log.append([a_document(place)])
+    log.path(1).unlink()
+    (tmp_path / "_latest").unlink()
+    assert LandingLog(tmp_path).latest() == 4
+
+
+def test_a_half_written_segment_is_invisible_and_does_not_stop_the_next(tmp_path: Path) -> None:
+    log = LandingLog(tmp_path)
+    log.append([a_document(0)])
+    (tmp_path / "_000000000002.tmp").write_bytes(b"PAR1 and then the power went")
+    again = LandingLog(tmp_path)
+    assert again.latest() == 1
+    assert again.append([a_document(1)]) == 2
+    assert sorted(path.name for path in tmp_path.glob("*.parquet")) == [
+        "000000000001.parquet",
+        "000000000002.parquet",
+    ]
+
+
+def test_a_missing_and_a_damaged_segment_say_what_is_wrong(tmp_path: Path) -> None:
+    log = LandingLog(tmp_path)
+    log.append([a_document(0)])
+    with pytest.raises(LandingError, match=r"segment 7 does not exist .the latest segment is 1"):
+        log.read(7)
+    log.path(1).write_bytes(b"not parquet")
+    with pytest.raises(LandingError, match="segment 1 is damaged"):
+        log.read(1)
+
+
+_WRITER = """
+import sys
+from datetime import datetime, timezone
+from feedweir.acquire.landing import Landed, LandingLog
+log = LandingLog(sys.argv[1])
+for place in range(int(sys.argv[3])):
+    body = f"{sys.argv[2]} {place}".encode()
+    log.append([Landed(source=sys.argv[2], arrived=datetime(2024, 5, 1, tzinfo=timezone.utc), body=body)] * 2)
+    print(place, flush=True)
+"""
+
+
+def a_writer(directory: Path, name: str, appends: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", _WRITER, str(directory), name, str(appends)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def test_two_processes_take_turns_and_lose_nothing(tmp_path: Path) -> None:
+    writers = [a_writer(tmp_path, name, 20) for name in ("a", "b")]
+    assert [writer.wait() for writer in writers] == [0, 0]
+    for writer in writers:
+        writer.communicate()
+    log = LandingLog(tmp_path)
+    assert log.latest() == 40
+    for name in (b"a", b"b"):
+        own = [body for body in bodies(log) if body.startswith(name)]
+        assert own == [b"%s %d" % (name, place) for place in range(20) for _ in range(2)]
+
+
+def test_a_killed_writer_leaves_whole_segments_and_everything_it_was_told_is_safe(tmp_path: Path) -> None:
+    writer = a_writer(tmp_path, "a", 1_000_000)
+    assert writer.stdout is not None
+    told = [writer.stdout.readline().strip() for _ in range(10)]
+    os.kill(writer.pid, signal.SIGKILL)
+    told += [line.strip() for line in writer.communicate()[0].splitlines()]
+    log = LandingLog(tmp_path)
+    landed = [body.decode().split()[1] for body in bodies(log)]
+    complete = [line for line in told if line]
+    assert landed[::2] == landed[1::2], "a segment is whole"
+    assert landed[::2][: len(complete)] == complete
+    assert log.append([a_document(0)]) == len(landed) // 2 + 1
