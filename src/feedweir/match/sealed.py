@@ -1,0 +1,87 @@
+"""Directories that are written whole or not at all, and that notice when their bytes have changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from feedweir.errors import CompiledSetError
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+_REBUILD = "it can be rebuilt from its queries"
+
+
+def write_sealed(directory: Path, write: Callable[[Path], dict[str, Any]]) -> None:
+    """Have `write` fill a directory under a temporary name, seal it with a manifest, and put it in place.
+
+    What `write` returns is kept in the manifest. A directory that is there already is replaced.
+    """
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    scratch = directory.parent / f".{directory.name}.{uuid4().hex}"
+    scratch.mkdir()
+    try:
+        details = write(scratch)
+        seal(scratch, details)
+        replace_directory(scratch, directory)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def seal(directory: Path, details: dict[str, Any]) -> None:
+    """Write the manifest of a directory's files."""
+    files = {
+        path.name: {"bytes": path.stat().st_size, "digest": _digest(path)}
+        for path in sorted(directory.iterdir())
+    }
+    text = json.dumps({"format": FORMAT, "files": files, "details": details}, indent=1)
+    (directory / MANIFEST).write_text(text, encoding="utf-8")
+
+
+def open_sealed(directory: Path) -> dict[str, Any]:
+    """What a sealed directory was written with; refused when a byte of it is not as it was."""
+    manifest = read_manifest(directory)
+    for name, expected in manifest["files"].items():
+        _check_file(directory / name, expected)
+    details: dict[str, Any] = manifest["details"]
+    return details
+
+
+def read_manifest(directory: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
+        version = manifest["format"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CompiledSetError(f"{directory.name} is not a compiled set: {error}", hint=_REBUILD) from error
+    if version != FORMAT:
+        raise CompiledSetError(f"{directory.name} has format {version}, not {FORMAT}", hint=_REBUILD)
+    return dict(manifest)
+
+
+def replace_directory(new: Path, old: Path) -> None:
+    """Put `new` where `old` is; whoever has the old one open keeps it."""
+    if old.exists():
+        aside = old.parent / f".{old.name}.{uuid4().hex}"
+        os.rename(old, aside)
+        os.rename(new, old)
+        shutil.rmtree(aside, ignore_errors=True)
+    else:
+        os.rename(new, old)
+
+
+def _check_file(path: Path, expected: dict[str, Any]) -> None:
+    if not path.is_file():
+        raise CompiledSetError(f"{path.parent.name} lacks {path.name}", hint=_REBUILD)
+    if path.stat().st_size != expected["bytes"] or _digest(path) != expected["digest"]:
+        raise CompiledSetError(f"{path.name} of {path.parent.name} is damaged", hint=_REBUILD)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()

@@ -1,0 +1,56 @@
+"""Predicates as JSON text and back, for the compiled set on disk: a node is `[name, *fields]`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, is_dataclass
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+from feedweir.errors import CompiledSetError
+from feedweir.plan import predicates
+from feedweir.plan.predicates import Predicate
+
+_NODES: dict[str, Any] = {
+    name: getattr(predicates, name)
+    for name in predicates.__all__
+    if isinstance(getattr(predicates, name), type) and is_dataclass(getattr(predicates, name))
+}
+_TIME, _SPAN, _MANY = "@time", "@span", "@many"
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def predicate_to_json(predicate: Predicate) -> str:
+    return json.dumps(_packed(predicate), separators=(",", ":"))
+
+
+def predicate_from_json(text: str) -> Predicate:
+    try:
+        return cast(Predicate, _unpacked(json.loads(text)))
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise CompiledSetError(f"a stored predicate cannot be read: {error}") from error
+
+
+def _packed(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_MANY, *map(_packed, value)]
+    if isinstance(value, datetime):
+        return [_TIME, value.isoformat()]
+    if isinstance(value, timedelta):
+        return [_SPAN, value // _MICROSECOND]
+    if is_dataclass(value):
+        return [type(value).__name__, *(_packed(getattr(value, field.name)) for field in fields(value))]
+    return value
+
+
+def _unpacked(value: Any) -> Any:
+    if not isinstance(value, list):
+        return value
+    name, *parts = value
+    if name == _MANY:
+        return tuple(map(_unpacked, parts))
+    if name == _TIME:
+        return datetime.fromisoformat(parts[0])
+    if name == _SPAN:
+        return parts[0] * _MICROSECOND
+    return _NODES[name](*map(_unpacked, parts))
