@@ -1,0 +1,333 @@
+"""The one analyser: text → words. Queries, items and explanations all read text through this module.
+
+What a word is
+- Text is compared after Unicode NFKC and full case folding (`fold`); ligatures, full- and half-width forms, and
+  composed and decomposed accents are the same. Accents are kept: é is not e.
+- A word is a run of letters and digits with their combining marks. Everything else separates: punctuation,
+  symbols, emoji, the underscore, and **apostrophes and hyphens**, so that `Trump's` is found by `trump` and
+  `COVID-19` by the phrase `covid 19`; a query with an apostrophe is a phrase too (`don't` is `don`, then `t`).
+- Characters that are not to be seen (soft hyphen, joiners, variation selectors) are as if they were not there;
+  the zero-width space separates.
+- In scripts written without spaces (Han, Kana, Thai, Lao, Khmer, Myanmar, Tibetan, …) every character with its
+  marks is a word of its own, and a word of the language is a phrase of them. Hangul is written with spaces.
+- A symbol whose compatibility form has letters (™, ㎏, ㈱) is a word by itself, apart from its neighbours.
+- With a `language` words are cut to their Snowball stems.
+
+The interface
+- `words(text, language="") -> list[str]`, `words_of_html(html, language="") -> list[str]`: the reference.
+- `analyse(column, is_html=False, language="", forms=FORMS) -> Tokens`: the same words for a whole Arrow column
+  of strings, or of lists of strings, in compiled code and without a Python object per token.
+- `word_hash(word) -> int`: the hash that `Tokens.hashes` holds for a (normalised) word.
+- `distinct(tokens) -> (ids, firsts)`: equal words numbered by first sight, by bytes and not by hash.
+- `fold(text) -> str`: for comparing strings whole.
+
+The words of a text depend on nothing but the text (and the Unicode version of the running Python).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import groupby
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import Stemmer
+from numpy.typing import NDArray
+
+from feedweir.errors import SettingsError
+from feedweir.items import text_kernels as kernels
+from feedweir.items.characters import (
+    IGNORED,
+    MARK,
+    SEPARATOR,
+    SYMBOL,
+    UNSPACED,
+    WORD,
+    folded,
+    kind_of,
+    tables,
+)
+
+VALUE_GAP = 100
+"""How far positions jump between two values of a list, so that no phrase reaches from one into the next."""
+
+_MASK = (1 << 64) - 1
+_MARKUP = re.compile(
+    r'<!--.*?(?:-->|\Z)|<[a-zA-Z/!?](?:"[^"]*(?:"|\Z)|[^">])*(?:>|\Z)|&(?:amp|lt|gt|nbsp|quot);', re.DOTALL
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The words of n rows. Token i of row r, for `offsets[r] <= i < offsets[r + 1]`, is the UTF-8 bytes
+    `text[starts[i] : starts[i] + lengths[i]]`; words are equal when their bytes are, `hashes` only suggest it."""
+
+    offsets: NDArray[np.int64]
+    hashes: NDArray[np.uint64]
+    starts: NDArray[np.int64]
+    lengths: NDArray[np.int32]
+    positions: NDArray[np.int32]
+    """The place of the token in its row, from 0; consecutive within a value, `VALUE_GAP` further in the next."""
+    text: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        """How many rows."""
+        return len(self.offsets) - 1
+
+    def word(self, token: int) -> str:
+        """One token as a string: for explanations and tests."""
+        start = self.starts[token]
+        return bytes(self.text[start : start + self.lengths[token]]).decode()
+
+    def words(self, row: int) -> list[str]:
+        return [self.word(token) for token in range(self.offsets[row], self.offsets[row + 1])]
+
+
+@dataclass(slots=True)
+class FormCache:
+    """The words of raw forms that need their context (combining marks, ligatures, …), each worked out once.
+    It is emptied when full; what it holds never changes an answer."""
+
+    max_forms: int = 100_000
+    known: dict[bytes, tuple[bytes, ...]] = field(default_factory=dict)
+
+    def words(self, form: bytes) -> tuple[bytes, ...]:
+        result = self.known.get(form)
+        if result is None:
+            result = tuple(word.encode() for word in words(form.decode()))
+            if len(self.known) >= self.max_forms:
+                self.known.clear()
+            self.known[form] = result
+        return result
+
+
+FORMS = FormCache()
+"""The cache of this process."""
+
+
+def fold(text: str) -> str:
+    """A string as it is compared: NFKC, case folded, without white space around it."""
+    return folded(text).strip()
+
+
+def words(text: str, *, language: str = "") -> list[str]:
+    """The words of a plain text, in order."""
+    found = [word for run in _runs(text) for word in _split(folded(run))]
+    return stems(found, language) if language else found
+
+
+def words_of_html(html: str, *, language: str = "") -> list[str]:
+    """The words between the tags of sanitised HTML; tags, comments and the entities it contains separate."""
+    return words(_MARKUP.sub(" ", html), language=language)
+
+
+def _runs(text: str) -> Iterator[str]:
+    """Stretches of text that may hold words, without what is not to be seen; each symbol is one by itself."""
+    for group, characters in groupby(text, _run_kind):
+        if group == WORD:
+            yield "".join(character for character in characters if _kind(character) != IGNORED)
+        elif group == SYMBOL:
+            yield from characters
+
+
+def _run_kind(character: str) -> int:
+    kind = _kind(character)
+    return kind if kind in (SEPARATOR, SYMBOL) else WORD
+
+
+@lru_cache(maxsize=1 << 16)
+def _kind(character: str) -> int:
+    return kind_of(character)
+
+
+def _split(run: str) -> Iterator[str]:
+    """The words of one folded run; folding may have brought separators into it."""
+    word = ""
+    is_spaced = False
+    for character in run:
+        kind = _kind(character)
+        if kind == UNSPACED or (kind == WORD and not is_spaced):
+            if word:
+                yield word
+            word, is_spaced = character, kind == WORD
+        elif kind == WORD or (kind == MARK and word):
+            word += character
+        elif kind in (SEPARATOR, SYMBOL):
+            if word:
+                yield word
+            word, is_spaced = "", False
+    if word:
+        yield word
+
+
+def word_hash(word: str) -> int:
+    """The 64-bit hash of a normalised word, as the kernels compute it."""
+    data = word.encode()
+    state = kernels.SEED
+    whole = len(data) & ~7
+    for i in range(0, whole, 8):
+        state = (state ^ int.from_bytes(data[i : i + 8], "big")) * kernels.BLOCK_FACTOR & _MASK
+        state ^= state >> 32
+    length = len(data) * kernels.LENGTH_FACTOR & _MASK
+    state = (state ^ int.from_bytes(data[whole:], "big") ^ length) * kernels.BLOCK_FACTOR & _MASK
+    state = (state ^ (state >> 29)) * kernels.LAST_FACTOR & _MASK
+    return state ^ (state >> 32)
+
+
+def stems(found: list[str], language: str) -> list[str]:
+    """Words cut to their stems; `language` is a name or code that Snowball knows, its region is ignored."""
+    return list(_stemmer(language).stemWords(found))
+
+
+def _stemmer(language: str) -> Stemmer.Stemmer:
+    try:
+        return Stemmer.Stemmer(language.lower().replace("_", "-").partition("-")[0])
+    except KeyError:
+        known = ", ".join(sorted(Stemmer.algorithms()))
+        raise SettingsError(
+            f"there is no stemmer for the language {language!r}", hint=f"known: {known}"
+        ) from None
+
+
+def analyse(
+    column: pa.Array | pa.ChunkedArray, *, is_html: bool = False, language: str = "", forms: FormCache = FORMS
+) -> Tokens:
+    """The words of every row of a column of strings or of lists of strings; a null has none."""
+    row_offsets, values = _flattened(column)
+    data, data_offsets = _bytes_of(values)
+    scanned = _scanned(data, data_offsets, is_html, forms)
+    if language:
+        scanned = _stemmed(scanned, language)
+    offsets = np.empty(len(row_offsets), np.int64)
+    positions = np.empty(len(scanned.hashes), np.int32)
+    kernels.place(row_offsets, scanned.offsets, VALUE_GAP, offsets, positions)
+    return replace(scanned, offsets=offsets, positions=positions)
+
+
+def distinct(tokens: Tokens) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """(`ids`, `firsts`): equal words have equal ids, numbered by first sight, which was at token `firsts[id]`."""
+    return _distinct(tokens.text, tokens.starts, tokens.lengths, tokens.hashes)
+
+
+def _flattened(column: pa.Array | pa.ChunkedArray) -> tuple[NDArray[np.int64], pa.Array]:
+    """(value offsets of rows, values) of a column; a column of plain strings has one value a row."""
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if not (pa.types.is_list(array.type) or pa.types.is_large_list(array.type)):
+        return np.arange(len(array) + 1, dtype=np.int64), array
+    counts = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)]), array.flatten()
+
+
+def _bytes_of(values: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """The UTF-8 bytes of strings and their offsets, without copying the bytes."""
+    if not (pa.types.is_large_binary(values.type) or pa.types.is_binary(values.type)):
+        values = values.cast(pa.string()) if not pa.types.is_large_string(values.type) else values
+    if values.null_count:
+        values = pc.fill_null(
+            values, pa.scalar("" if not pa.types.is_binary(values.type) else b"", values.type)
+        )
+    is_large = pa.types.is_large_string(values.type) or pa.types.is_large_binary(values.type)
+    _, offsets, data = values.buffers()
+    if offsets is None or len(values) == 0:
+        return np.zeros(0, np.uint8), np.zeros(len(values) + 1, np.int64)
+    every_offset = np.frombuffer(offsets, np.int64 if is_large else np.int32)
+    used = every_offset[values.offset : values.offset + len(values) + 1].astype(np.int64)
+    return np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8), used
+
+
+def _ascii_folds() -> NDArray[np.uint8]:
+    return np.array([ord(chr(b).lower()) if chr(b).isalnum() else 0 for b in range(128)], np.uint8)
+
+
+_ASCII_FOLDS = _ascii_folds()
+
+
+def _scanned(
+    data: NDArray[np.uint8], data_offsets: NDArray[np.int64], is_html: bool, forms: FormCache
+) -> Tokens:
+    """Tokens with offsets of values; words that need their context are resolved through `forms`."""
+    n_bytes = int(data_offsets[-1] - data_offsets[0])
+    capacity = n_bytes - n_bytes // 3 + len(data_offsets)  # at most two words in three bytes: `a手`
+    value_offsets = np.empty(len(data_offsets), np.int64)
+    hashes, starts = np.empty(capacity, np.uint64), np.empty(capacity, np.int64)
+    lengths, text = np.empty(capacity, np.int32), np.empty(n_bytes + 4, np.uint8)
+    units, unit_starts, unit_lengths = (np.empty(capacity, np.int64) for _ in range(3))
+    characters = tables()
+    n, n_text, n_units = kernels.scan(
+        data, data_offsets, is_html, _ASCII_FOLDS, characters.classes, characters.folds,
+        kernels.ENTITY_BYTES, kernels.ENTITY_OFFSETS, text, value_offsets, hashes, starts, lengths, units, unit_starts, unit_lengths,
+    )  # fmt: skip
+    nothing = np.empty(0, np.int32)
+    tokens = Tokens(value_offsets, hashes[:n], starts[:n], lengths[:n], nothing, text[:n_text])
+    if n_units == 0:
+        return tokens
+    return _with_forms(tokens, data, units[:n_units], unit_starts[:n_units], unit_lengths[:n_units], forms)
+
+
+def _with_forms(
+    tokens: Tokens,
+    data: NDArray[np.uint8],
+    units: NDArray[np.int64],
+    unit_starts: NDArray[np.int64],
+    unit_lengths: NDArray[np.int64],
+    forms: FormCache,
+) -> Tokens:
+    """Replace every placeholder by the words of its raw form, each distinct form asked for once."""
+    hashes = np.empty(len(units), np.uint64)
+    kernels.hash_all(data, unit_starts, unit_lengths, hashes)
+    ids, firsts = _distinct(data, unit_starts, unit_lengths, hashes)
+    results = [
+        forms.words(data[start : start + length].tobytes())
+        for start, length in zip(unit_starts[firsts].tolist(), unit_lengths[firsts].tolist(), strict=True)
+    ]
+    return _spliced(tokens, ids, results)
+
+
+def _spliced(tokens: Tokens, ids: NDArray[np.int32], results: list[tuple[bytes, ...]]) -> Tokens:
+    """Tokens in which the k-th placeholder has become the words `results[ids[k]]`."""
+    counts = np.array([len(result) for result in results], np.int64)
+    found = [word for result in results for word in result]
+    form_lengths = np.array([len(word) for word in found], np.int32)
+    form_text = np.frombuffer(b"".join(found), np.uint8)
+    form_starts = np.cumsum(form_lengths, dtype=np.int64) - form_lengths
+    form_hashes = np.empty(len(found), np.uint64)
+    kernels.hash_all(form_text, form_starts, form_lengths, form_hashes)
+    n = len(tokens.hashes) - len(ids) + int(counts[ids].sum())
+    new = Tokens(
+        np.empty_like(tokens.offsets), np.empty(n, np.uint64), np.empty(n, np.int64), np.empty(n, np.int32),
+        tokens.positions, np.concatenate([tokens.text, form_text]),
+    )  # fmt: skip
+    kernels.splice(
+        tokens.offsets, tokens.hashes, tokens.starts, tokens.lengths, ids,
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), form_hashes,
+        form_starts + len(tokens.text), form_lengths, new.offsets, new.hashes, new.starts, new.lengths,
+    )  # fmt: skip
+    return new
+
+
+def _distinct(
+    text: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.integer],
+    hashes: NDArray[np.uint64],
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    ids, firsts = np.empty(len(starts), np.int32), np.empty(len(starts), np.int64)
+    count = kernels.distinct(text, starts, lengths, hashes, ids, firsts)
+    return ids, firsts[:count]
+
+
+def _stemmed(tokens: Tokens, language: str) -> Tokens:
+    """Tokens with every word cut to its stem; each distinct word is stemmed once."""
+    stemmer = _stemmer(language)
+    ids, firsts = distinct(tokens)
+    data = [stem.encode() for stem in stemmer.stemWords([tokens.word(first) for first in firsts])]
+    text = np.frombuffer(b"".join(data), np.uint8)
+    lengths = np.array([len(stem) for stem in data], np.int32)
+    starts = np.cumsum(lengths, dtype=np.int64) - lengths
+    hashes = np.empty(len(data), np.uint64)
+    kernels.hash_all(text, starts, lengths, hashes)
+    return replace(tokens, hashes=hashes[ids], starts=starts[ids], lengths=lengths[ids], text=text)
