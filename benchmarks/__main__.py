@@ -20,6 +20,9 @@ def names() -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
+    if arguments == ["--list"]:
+        print(*names())
+        return 0
     if not arguments or arguments[0] not in names():
         print(f"usage: python -m benchmarks NAME [--json] [--full]\nbenchmarks: {', '.join(names())}")
         return 2

@@ -1,0 +1,111 @@
+"""The values that a batch is made of: what it is given, what each of its tasks hands back, what is published."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+from zlib import crc32
+
+PARTS = 16
+"""Into how many parts sources are divided; all documents of a source go through one part, in order."""
+
+
+def part_of(source: str) -> int:
+    """The part that looks after a source: the same in every process, for ever."""
+    return crc32(source.encode()) % PARTS
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """One task of a batch: the documents of segments `after < segment <= upto` whose sources lie in `parts`."""
+
+    after: int
+    upto: int
+    """Also the name of the batch: the last segment that it reads."""
+    version: int
+    """Of the compiled set that the batch is matched against."""
+    parts: tuple[int, ...]
+
+
+def assignments(after: int, upto: int, version: int, tasks: int) -> tuple[Assignment, ...]:
+    """A batch cut into at most `tasks` tasks."""
+    tasks = max(1, min(tasks, PARTS))
+    return tuple(
+        Assignment(after, upto, version, tuple(range(first, PARTS, tasks))) for first in range(tasks)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SourceReport:
+    """What a batch learnt of a source."""
+
+    documents: int = 0
+    sightings: int = 0
+    items: int = 0
+    revisions: int = 0
+    failure: str = ""
+    """The reason why its last document could not be read; empty when it could."""
+    description: dict[str, Any] | None = None
+    """What its last readable document says of the feed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a task wrote and learnt."""
+
+    items_file: str
+    elements_file: str
+    item_count: int
+    element_count: int
+    sources: dict[str, SourceReport]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A published batch, or several that were compacted into one: the segments it covers and its files."""
+
+    after: int
+    upto: int
+    version: int
+    item_files: tuple[str, ...]
+    element_files: tuple[str, ...]
+    item_count: int
+    element_count: int
+    sources: dict[str, SourceReport] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(value: dict[str, Any]) -> Manifest:
+        sources = {name: SourceReport(**report) for name, report in value["sources"].items()}
+        files = {key: tuple(value[key]) for key in ("item_files", "element_files")}
+        return Manifest(**{**value, **files, "sources": sources})
+
+
+def manifest_of(assignment: Assignment, receipts: Iterable[Receipt]) -> Manifest:
+    """What a batch published, from the receipts of its tasks, whatever order they came in."""
+    receipts = sorted(receipts, key=lambda receipt: receipt.elements_file)
+    sources = {name: report for receipt in receipts for name, report in receipt.sources.items()}
+    return Manifest(
+        after=assignment.after,
+        upto=assignment.upto,
+        version=assignment.version,
+        item_files=tuple(receipt.items_file for receipt in receipts if receipt.item_count),
+        element_files=tuple(receipt.elements_file for receipt in receipts if receipt.element_count),
+        item_count=sum(receipt.item_count for receipt in receipts),
+        element_count=sum(receipt.element_count for receipt in receipts),
+        sources=dict(sorted(sources.items())),
+    )
+
+
+def totals(manifests: Iterable[Manifest]) -> Counter[str]:
+    """Counts over manifests, for reports."""
+    counts: Counter[str] = Counter()
+    for manifest in manifests:
+        counts.update(items=manifest.item_count, elements=manifest.element_count)
+        for report in manifest.sources.values():
+            counts.update(documents=report.documents, sightings=report.sightings, revisions=report.revisions)
+    return counts

@@ -1,0 +1,46 @@
+"""The pipeline in one process: for tests, previews and installations that need no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from feedweir.acquire.landing import LandingLog
+from feedweir.engine.batches import Manifest, assignments
+from feedweir.engine.sets import current_version
+from feedweir.engine.store import Store
+from feedweir.engine.worker import DataDirectory, Worker
+
+
+class Runner:
+    """Runs batches over a data directory, one after another; a new runner goes on where the last one stopped."""
+
+    def __init__(
+        self, directory: DataDirectory, commit: Callable[[Manifest], None], *, max_segments: int = 64, tasks: int = 1
+    ) -> None:
+        self._directory = directory
+        self._commit = commit
+        self._max_segments = max_segments
+        self._tasks = tasks
+        self._landing = LandingLog(directory.landing)
+        self._store = Store(directory.root)
+        self._worker = Worker(directory)
+
+    def run_available(self) -> int:
+        """Run batches until the landing log has nothing more; how many there were."""
+        batches = 0
+        while self.run_batch():
+            batches += 1
+        return batches
+
+    def run_batch(self) -> Manifest | None:
+        """Run one batch, if there is anything landed and a set to match it against."""
+        after = self._store.latest()
+        upto = min(self._landing.latest(), after + self._max_segments)
+        version = current_version(self._directory.sets)
+        if version is None or upto <= after:
+            return None
+        tasks = assignments(after, upto, version, self._tasks)
+        receipts = [self._worker.run(task, self._worker.documents(task)) for task in tasks]
+        manifest = self._store.settle(tasks[0], receipts)
+        self._commit(manifest)
+        return manifest

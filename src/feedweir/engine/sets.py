@@ -1,0 +1,36 @@
+"""Compiled sets on disk, one directory a version, and the name of the one in force."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from feedweir.engine.files import replacing
+from feedweir.match import compile_set
+from feedweir.plan.query import Query
+
+KEPT_SETS = 3
+"""A batch that is run again after a crash wants the set it was first run with."""
+
+
+def current_version(sets: Path) -> int | None:
+    """The version that the next batch is matched against; None before the first set."""
+    try:
+        return int((sets / "CURRENT").read_text())
+    except FileNotFoundError:
+        return None
+
+
+def install_set(sets: Path, version: int, queries: Iterable[Query]) -> None:
+    """Compile queries and put them in force from the next batch on."""
+    compile_set(queries, sets / str(version))
+    with replacing(sets / "CURRENT") as file:
+        file.write(str(version).encode())
+    _prune(sets, version)
+
+
+def _prune(sets: Path, version: int) -> None:
+    versions = sorted(int(path.name) for path in sets.iterdir() if path.name.isdigit())
+    for old in [each for each in versions if each < version][: -(KEPT_SETS - 1)]:
+        shutil.rmtree(sets / str(old), ignore_errors=True)

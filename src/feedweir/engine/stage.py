@@ -1,0 +1,89 @@
+"""One task of a batch: documents in, new items and elements out. The same code runs in-process and in Spark's workers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from feedweir.acquire.parse import ParsedBatch, parse_batch
+from feedweir.engine.batches import SourceReport, part_of
+from feedweir.engine.seen import NO_SIGHTINGS, Seen, Sightings, keys_of
+from feedweir.items.model import FeedDescription
+from feedweir.match import CompiledSet, Matches
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What a task found that was not there before."""
+
+    items: pa.RecordBatch
+    """New items and new revisions, in stream order."""
+    sightings: dict[int, Sightings]
+    """By part: what is to be remembered."""
+    sources: dict[str, SourceReport]
+
+
+def find_news(documents: pa.RecordBatch, seen: dict[int, Seen]) -> News:
+    """Parse documents, and keep the items that were not seen before or have changed since."""
+    parsed = parse_batch(documents)
+    items = parsed.items.take(pc.sort_indices(parsed.items.column("seq")))
+    sources = items.column("source").to_pylist()
+    keys = keys_of(sources, items.column("identity").to_pylist())
+    fingerprints = items.column("fingerprint").to_numpy()
+    parts = np.fromiter((part_of(source) for source in sources), np.int64, len(sources))
+    is_news = np.zeros(len(sources), np.bool_)
+    revisions = np.zeros(len(sources), np.int32)
+    sightings = dict.fromkeys(sorted(seen), NO_SIGHTINGS)
+    for part, state in sorted(seen.items()):
+        rows = np.flatnonzero(parts == part)
+        verdict = state.judge(keys.rows(rows), fingerprints[rows])
+        is_news[rows] = verdict.is_news
+        revisions[rows] = verdict.revisions
+        sightings[part] = verdict.sightings
+    at = items.schema.get_field_index("revision")
+    news = items.set_column(at, items.schema.field(at), pa.array(revisions)).filter(pa.array(is_news))
+    return News(news, sightings, _reports(documents, parsed, news))
+
+
+def elements_of(items: pa.RecordBatch, matches: Matches) -> pa.Table:
+    """The pairs (feed, seq) of matched items, sorted by feed, then by seq."""
+    seqs: npt.NDArray[np.int64] = items.column("seq").to_numpy()[matches.rows]
+    order = np.argsort(matches.keys, kind="stable")
+    return pa.table({"feed": matches.keys[order], "seq": seqs[order]})
+
+
+def match_items(compiled: CompiledSet, items: pa.RecordBatch) -> pa.Table:
+    """The elements that a compiled set makes of items."""
+    return elements_of(items, compiled.match(items))
+
+
+def _reports(documents: pa.RecordBatch, parsed: ParsedBatch, news: pa.RecordBatch) -> dict[str, SourceReport]:
+    landed = Counter(documents.column("source").to_pylist())
+    sighted = Counter(parsed.items.column("source").to_pylist())
+    fresh = Counter(news.column("source").to_pylist())
+    edited = Counter(news.filter(pc.greater(news.column("revision"), 0)).column("source").to_pylist())
+    reasons = {source: reason for _, source, reason in sorted(parsed.failures)}
+    descriptions = {source: _plain(description) for source, description in parsed.descriptions}
+    return {
+        source: SourceReport(
+            documents=landed[source],
+            sightings=sighted[source],
+            items=fresh[source] - edited[source],
+            revisions=edited[source],
+            failure=reasons.get(source, ""),
+            description=descriptions.get(source),
+        )
+        for source in sorted(landed)
+    }
+
+
+def _plain(description: FeedDescription) -> dict[str, Any]:
+    values = asdict(description)
+    values["updated"] = description.updated.isoformat() if description.updated else None
+    return values

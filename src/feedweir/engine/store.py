@@ -1,0 +1,172 @@
+"""The item log and the element log: what batches published, for those who run them and those who read them.
+
+A batch exists when its manifest does. Manifests are named by the last landing segment they cover; one that lies inside
+another (left behind by a compaction that was cut short) does not count.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from feedweir.engine.batches import Assignment, Manifest, Receipt, manifest_of
+from feedweir.engine.files import open_arrow, replace_arrow, replace_json, replace_parquet
+from feedweir.engine.stage import News
+from feedweir.items.numbering import segment_of
+from feedweir.items.schema import ITEM_SCHEMA
+
+_I64 = npt.NDArray[np.int64]
+
+ROWS_PER_GROUP = 1_000
+
+
+class Store:
+    """The published batches of a data directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self._batches = directory / "batches"
+        self._items = directory / "items"
+        self._elements = directory / "elements"
+        self._manifests: dict[str, Manifest] = {}
+        self._mapped: dict[str, tuple[_I64, _I64]] = {}
+
+    # Writing
+
+    def write_task(self, assignment: Assignment, news: News, elements: pa.Table) -> Receipt:
+        """Keep what a task made, under names that only depend on the assignment."""
+        name = f"{assignment.upto:012d}-{assignment.parts[0]:03d}"
+        if news.items.num_rows:
+            self.write_items(f"{name}.parquet", pa.Table.from_batches([news.items]))
+        if elements.num_rows:
+            self.write_elements(f"{name}.arrow", elements)
+        return Receipt(
+            f"{name}.parquet", f"{name}.arrow", news.items.num_rows, elements.num_rows, news.sources
+        )
+
+    def write_items(self, name: str, items: pa.Table) -> None:
+        replace_parquet(self._items / name, items, row_group_size=ROWS_PER_GROUP)
+
+    def write_elements(self, name: str, elements: pa.Table) -> None:
+        replace_arrow(self._elements / name, elements)
+
+    def publish(self, manifest: Manifest) -> None:
+        """Make a batch exist."""
+        replace_json(self._path(manifest.upto), manifest.to_json())
+
+    def settle(self, assignment: Assignment, receipts: Sequence[Receipt]) -> Manifest:
+        """Publish a finished batch; one that was published before a crash stays as it was."""
+        manifest = self.published(assignment.upto)
+        if manifest is None:
+            manifest = manifest_of(assignment, receipts)
+            self.publish(manifest)
+        return manifest
+
+    def forget(self, manifest: Manifest, *, with_manifest: bool) -> None:
+        """Remove a batch that another one has taken in."""
+        if with_manifest:
+            self._path(manifest.upto).unlink(missing_ok=True)
+        for name in manifest.item_files:
+            (self._items / name).unlink(missing_ok=True)
+        for name in manifest.element_files:
+            (self._elements / name).unlink(missing_ok=True)
+            self._mapped.pop(name, None)
+
+    # Reading
+
+    def published(self, upto: int) -> Manifest | None:
+        """The batch of that name, if it was published."""
+        path = self._path(upto)
+        return self._read(path) if path.exists() else None
+
+    def latest(self) -> int:
+        """The last landing segment whose documents were published; 0 before the first."""
+        return max((int(path.stem) for path in self._batches.glob("[0-9]*.json")), default=0)
+
+    def manifests(self) -> list[Manifest]:
+        """All batches, newest first."""
+        names = sorted((path.name for path in self._batches.glob("[0-9]*.json")), reverse=True)
+        for gone in self._manifests.keys() - set(names):
+            del self._manifests[gone]
+        found: list[Manifest] = []
+        for name in names:
+            if name not in self._manifests:
+                try:
+                    self._manifests[name] = self._read(self._batches / name)
+                except FileNotFoundError:
+                    continue
+            manifest = self._manifests[name]
+            if not found or manifest.upto <= found[-1].after:
+                found.append(manifest)
+        return found
+
+    def seqs(self, feed: int) -> Iterator[_I64]:
+        """The sequence numbers of a feed's elements, newest first, in chunks that are cheap to stop after."""
+        for manifest in self.manifests():
+            chunks = [self._range(name, feed) for name in manifest.element_files]
+            merged = np.sort(np.concatenate(chunks)) if chunks else np.empty(0, np.int64)
+            if len(merged):
+                yield merged[::-1]
+
+    def count(self, feed: int) -> int:
+        """How many elements a feed has."""
+        return sum(len(chunk) for chunk in self.seqs(feed))
+
+    def items(self, seqs: Sequence[int]) -> pa.Table:
+        """The items with these numbers, in the order of the stream."""
+        tables = [
+            self._items_of(manifest, wanted)
+            for manifest, wanted in _by_manifest(self.manifests(), sorted(set(seqs)))
+        ]
+        if not tables:
+            return ITEM_SCHEMA.empty_table()
+        return pa.concat_tables(tables).sort_by("seq")
+
+    def batches_of_items(self) -> Iterator[pa.Table]:
+        """Every stored item, newest batch first."""
+        for manifest in self.manifests():
+            yield from (pq.read_table(self._items / name) for name in sorted(manifest.item_files))
+
+    def item_paths(self) -> list[Path]:
+        """The Parquet files of the item log, newest batch first."""
+        return [self._items / name for manifest in self.manifests() for name in sorted(manifest.item_files)]
+
+    def element_table(self, manifest: Manifest) -> pa.Table:
+        """All elements of a batch, sorted by feed, then by seq."""
+        tables = [open_arrow(self._elements / name) for name in manifest.element_files]
+        return pa.concat_tables(tables).sort_by([("feed", "ascending"), ("seq", "ascending")])
+
+    def item_table(self, manifest: Manifest) -> pa.Table:
+        """All items of a batch, in the order of the stream."""
+        tables = [pq.read_table(self._items / name) for name in manifest.item_files]
+        return pa.concat_tables(tables).sort_by("seq")
+
+    def _items_of(self, manifest: Manifest, seqs: list[int]) -> pa.Table:
+        paths = [self._items / name for name in manifest.item_files]
+        tables = [pq.read_table(path, filters=[("seq", "in", seqs)]) for path in paths]
+        return pa.concat_tables(tables)
+
+    def _range(self, name: str, feed: int) -> _I64:
+        if name not in self._mapped:
+            table = open_arrow(self._elements / name)
+            self._mapped[name] = (table.column("feed").to_numpy(), table.column("seq").to_numpy())
+        feeds, seqs = self._mapped[name]
+        return seqs[np.searchsorted(feeds, feed, "left") : np.searchsorted(feeds, feed, "right")]
+
+    def _read(self, path: Path) -> Manifest:
+        return Manifest.from_json(json.loads(path.read_bytes()))
+
+    def _path(self, upto: int) -> Path:
+        return self._batches / f"{upto:012d}.json"
+
+
+def _by_manifest(manifests: list[Manifest], seqs: list[int]) -> Iterator[tuple[Manifest, list[int]]]:
+    for manifest in manifests:
+        wanted = [seq for seq in seqs if manifest.after < segment_of(seq) <= manifest.upto]
+        if wanted and manifest.item_files:
+            yield manifest, wanted

@@ -1,0 +1,94 @@
+"""What a process needs to run tasks: the stores of a data directory and the compiled sets it has opened."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from feedweir.acquire.landing import LandingLog
+from feedweir.engine.batches import Assignment, Receipt, part_of
+from feedweir.engine.seen import SeenLog
+from feedweir.engine.stage import find_news, match_items
+from feedweir.engine.store import Store
+from feedweir.items.schema import DOCUMENT_SCHEMA
+from feedweir.match import CompiledSet, open_set
+
+OPEN_SETS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class DataDirectory:
+    """Where everything is that is not in the catalog."""
+
+    root: Path
+
+    @property
+    def landing(self) -> Path:
+        return self.root / "landing"
+
+    @property
+    def seen(self) -> Path:
+        return self.root / "seen"
+
+    @property
+    def sets(self) -> Path:
+        return self.root / "sets"
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.root / "checkpoint"
+
+    @property
+    def scratch(self) -> Path:
+        return self.root / "scratch"
+
+
+class Worker:
+    """Runs tasks over one data directory; keeps open what the next task will want again."""
+
+    def __init__(self, directory: DataDirectory) -> None:
+        self._directory = directory
+        self._landing = LandingLog(directory.landing)
+        self._seen = SeenLog(directory.seen)
+        self._store = Store(directory.root)
+        self._sets: OrderedDict[int, CompiledSet] = OrderedDict()
+
+    def documents(self, assignment: Assignment) -> pa.RecordBatch:
+        """The documents of a task, in landing order."""
+        parts = frozenset(assignment.parts)
+        tables = [
+            _of_parts(self._landing.read(segment), parts)
+            for segment in self._landing.segments(assignment.after, assignment.upto)
+        ]
+        table = pa.concat_tables([DOCUMENT_SCHEMA.empty_table(), *tables]).combine_chunks()
+        batches = table.to_batches()
+        return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=DOCUMENT_SCHEMA)
+
+    def is_published(self, assignment: Assignment) -> bool:
+        """Whether the batch of a task exists already."""
+        return self._store.published(assignment.upto) is not None
+
+    def run(self, assignment: Assignment, documents: pa.RecordBatch) -> Receipt:
+        """Do a task: what it writes depends on nothing but the assignment and what was published before it."""
+        seen = {part: self._seen.state(part, assignment.after) for part in assignment.parts}
+        news = find_news(documents, seen)
+        elements = match_items(self._set(assignment.version), news.items)
+        for part, sightings in news.sightings.items():
+            self._seen.write(part, assignment.upto, sightings)
+        return self._store.write_task(assignment, news, elements)
+
+    def _set(self, version: int) -> CompiledSet:
+        if version not in self._sets:
+            self._sets[version] = open_set(self._directory.sets / str(version))
+        self._sets.move_to_end(version)
+        while len(self._sets) > OPEN_SETS:
+            self._sets.popitem(last=False)
+        return self._sets[version]
+
+
+def _of_parts(documents: pa.Table, parts: frozenset[int]) -> pa.Table:
+    is_ours = [part_of(source) in parts for source in documents.column("source").to_pylist()]
+    return documents.filter(pa.array(is_ours, pa.bool_()))
