@@ -1,0 +1,32 @@
+"""Where things are: the one place that knows the paths of the HTTP door."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """`base` is the public URL of the server without a final slash; empty gives paths only."""
+
+    base: str = ""
+
+    def home(self) -> str:
+        return f"{self.base}/"
+
+    def page(self, name: str) -> str:
+        return f"{self.base}/feeds/{quote(name, safe='')}"
+
+    def feed(self, name: str, suffix: str) -> str:
+        return f"{self.page(name)}.{suffix}"
+
+    def item(self, seq: int) -> str:
+        return f"{self.base}/items/{seq}"
+
+    def opml(self) -> str:
+        return f"{self.base}/feeds.opml"
+
+    def asset(self, file_name: str, version: str) -> str:
+        """The version makes the address change with the file, so that browsers may keep it for ever."""
+        return f"{self.base}/assets/{file_name}?v={version}"

@@ -1,0 +1,37 @@
+"""The files that pages refer to, each under an address that changes with its bytes."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib.resources import files
+
+from feedweir.deliver.address import Address
+
+_WEIR = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
+<rect width="32" height="32" rx="8" fill="#0f6f7d"/>
+<g fill="none" stroke="#fff" stroke-linecap="round" stroke-width="2.4">
+<path d="M5 10c2.500-2 5-2 7.500 0"/>
+<path d="M5 15c2.500-2 5-2 7.500 0"/>
+<path d="M16 6v20" stroke="#ffd27a" stroke-width="2.800"/>
+<path d="M19.500 15c3.500 0 3 7.500 7.500 7.500"/>
+<path d="M19.500 20.500c2 0 2 4.500 4.500 5"/>
+</g>
+</svg>
+"""
+
+MEDIA_TYPES = {"feedweir.css": "text/css", "weir.svg": "image/svg+xml"}
+
+
+@cache
+def asset(file_name: str) -> bytes:
+    """The bytes of one of `MEDIA_TYPES`."""
+    if file_name == "weir.svg":
+        return _WEIR.encode()
+    return files("feedweir.deliver").joinpath(file_name).read_bytes()
+
+
+def asset_address(file_name: str, address: Address) -> str:
+    """Where browsers find the file, and may keep it for ever."""
+    version = hashlib.blake2b(asset(file_name), digest_size=6).hexdigest()
+    return address.asset(file_name, version)

@@ -1,0 +1,85 @@
+"""A feed as JSON Feed 1.1."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from feedweir.deliver.address import Address
+from feedweir.deliver.identity import entry_id
+from feedweir.deliver.plain import language_tag, legal, plain_text, rfc3339
+from feedweir.deliver.view import EntryView, FeedView
+from feedweir.items.model import Enclosure, Item
+
+
+def render_json(view: FeedView, address: Address) -> bytes:
+    """The feed as a JSON Feed document."""
+    feed = {
+        "version": "https://jsonfeed.org/version/1.1",
+        "title": view.shown_title,
+        "home_page_url": view.home_link or address.page(view.name),
+        "feed_url": address.feed(view.name, "json"),
+        "description": view.description,
+        "language": language_tag(view.language),
+        "hubs": [{"type": "WebSub", "url": view.hub}] if view.hub else [],
+        "_feedweir": {"name": view.name, "definition": view.definition},
+        "items": [_item(entry) for entry in view.entries],
+    }
+    return json.dumps(_kept(feed, {"items"}), ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def _item(entry: EntryView) -> dict[str, Any]:
+    item = entry.item
+    # The format wants exactly one body; a summary that stands alone is that body.
+    body = item.content or item.summary
+    return {
+        "id": entry_id(item),
+        "url": item.link,
+        "title": item.title,
+        "content_html": body,
+        "content_text": "" if body else item.title or " ",
+        "summary": plain_text(item.summary) if item.content else "",
+        "date_published": rfc3339(item.published) if item.published else "",
+        "date_modified": rfc3339(item.updated) if item.updated else "",
+        "authors": [{"name": author} for author in item.authors],
+        "tags": list(item.categories),
+        "language": language_tag(item.language),
+        "attachments": [_attachment(enclosure) for enclosure in item.enclosures],
+        "_feedweir": _origin(entry),
+    }
+
+
+def _attachment(enclosure: Enclosure) -> dict[str, Any]:
+    media_type = enclosure.type or "application/octet-stream"
+    return {"url": enclosure.url, "mime_type": media_type, "size_in_bytes": enclosure.length or None}
+
+
+def _origin(entry: EntryView) -> dict[str, Any]:
+    """What the format has no words for: the source, the revision, the partners of joins, the extensions."""
+    return {
+        "source": {
+            "name": entry.item.source,
+            "title": entry.source_title,
+            "url": entry.source_url,
+            "home_page_url": entry.source_link,
+        },
+        "revision": entry.item.revision,
+        "joined": {name: [_partner(item) for item in items] for name, items in entry.annotation},
+        "extensions": [{"name": name, "value": value} for name, value in entry.item.extensions],
+    }
+
+
+def _partner(item: Item) -> dict[str, Any]:
+    return {"id": entry_id(item), "url": item.link, "title": item.title, "source": item.source}
+
+
+def _kept(value: Any, always: set[str]) -> Any:
+    """The value with legal characters and without what is empty, except the names that must be there."""
+    if isinstance(value, str):
+        return legal(value)
+    if isinstance(value, list):
+        return [_kept(part, set()) for part in value]
+    if isinstance(value, dict):
+        kept = {legal(name): _kept(part, set()) for name, part in value.items()}
+        return {name: part for name, part in kept.items() if name in always or part not in ("", [], {}, None)}
+    return value

@@ -1,0 +1,93 @@
+"""The page of all feeds: virtual feeds first, then the sources they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from feedweir.deliver.address import Address
+from feedweir.deliver.markup import Html, join, tag
+from feedweir.deliver.page import foreign, frame, moment
+from feedweir.deliver.page_feed import subscribe_links
+from feedweir.deliver.view import FeedKind, FeedSummary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shelf:
+    """A part of the list: some feeds of one kind, in the order of their names."""
+
+    kind: FeedKind
+    feeds: tuple[FeedSummary, ...]
+    total: int
+    """How many feeds of this kind there are."""
+    next_after: str = ""
+    """The name to go on after, when there are more."""
+
+
+_HEADINGS: dict[FeedKind, str] = {"virtual": "Virtual feeds", "source": "Sources"}
+_NOTHING: dict[FeedKind, str] = {
+    "virtual": "None yet: create one with a statement such as create feed News from A | B;",
+    "source": "None yet: register one with a statement such as register feed https://example.org/rss as A;",
+}
+
+
+def render_feeds_page(shelves: Sequence[Shelf], address: Address) -> bytes:
+    """All feeds, with what came last and what went wrong."""
+    head = tag("link", rel="alternate", type="text/x-opml", title="All sources", href=address.opml())
+    return frame(
+        address,
+        "Feeds · Feedweir",
+        tag("h1", "Feeds", class_="visually-hidden"),
+        [_shelf(shelf, address) for shelf in shelves],
+        head=head,
+        kind="list",
+    )
+
+
+def _shelf(shelf: Shelf, address: Address) -> Html:
+    heading = tag("h2", _HEADINGS[shelf.kind], " ", tag("span", f"{shelf.total:,}", class_="count"))
+    rows = [_row(feed, address) for feed in shelf.feeds]
+    more = f"{address.home()}?kind={shelf.kind}&after={quote(shelf.next_after, safe='')}"
+    return tag(
+        "section",
+        heading,
+        tag("ul", rows, class_="feeds") if rows else tag("p", _NOTHING[shelf.kind], class_="quiet"),
+        tag("p", tag("a", "More", href=more, rel="next"), class_="more") if shelf.next_after else None,
+    )
+
+
+def _row(feed: FeedSummary, address: Address) -> Html:
+    about = feed.description or ("" if feed.kind == "source" else feed.definition)
+    return tag(
+        "li",
+        tag(
+            "div",
+            foreign("h3", tag("a", feed.shown_title, href=address.page(feed.name))),
+            foreign("p", about, class_="about" if feed.description else "about code") if about else None,
+            _failure(feed),
+            class_="what",
+        ),
+        tag(
+            "div",
+            _figures(feed),
+            tag("p", subscribe_links(feed.name, address), class_="subscribe"),
+            class_="how",
+        ),
+        class_="feed failing" if feed.failure else "feed",
+    )
+
+
+def _figures(feed: FeedSummary) -> Html:
+    items = "1 item" if feed.item_count == 1 else f"{feed.item_count:,} items"
+    return join(
+        tag("p", items, class_="number"),
+        tag("p", moment(feed.last_item, absent="no items yet"), class_="meta"),
+    )
+
+
+def _failure(feed: FeedSummary) -> Html | None:
+    if not feed.failure:
+        return None
+    times = f" ({feed.failure_count} times in a row)" if feed.failure_count > 1 else ""
+    return tag("p", feed.failure, times, class_="failure")

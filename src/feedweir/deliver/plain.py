@@ -1,0 +1,52 @@
+"""Text that every format can carry: legal characters, HTML as plain text, dates in the two usual shapes."""
+
+from __future__ import annotations
+
+import html
+import re
+from datetime import UTC, datetime
+from email.utils import format_datetime
+
+import nh3
+
+# XML 1.0 has no way to write these, not even escaped; lone surrogates have no UTF-8 form either.
+_ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_BLOCK_END = re.compile(r"(?i)</(?:p|div|li|h[1-6]|tr|blockquote|figcaption|dd|dt|pre)>|<br\b[^>]*>")
+_LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*")
+
+
+def legal(text: str) -> str:
+    """The text without the characters that XML cannot carry."""
+    return _ILLEGAL.sub("", text)
+
+
+def plain_text(markup: str) -> str:
+    """What a person reads of the HTML, as one line of plain text."""
+    spaced = _BLOCK_END.sub(lambda match: match[0] + " ", markup)
+    return " ".join(html.unescape(nh3.clean(spaced, tags=set())).split())
+
+
+def excerpt(markup: str, length: int) -> str:
+    """The beginning of the HTML's text, cut between words."""
+    text = plain_text(markup)
+    if len(text) <= length:
+        return text
+    head = text[: length + 1].rsplit(" ", 1)[0]
+    # Scripts without spaces, and very long words, are cut where they are.
+    return (head if len(head) > length // 2 else text[:length]).rstrip(" ,;:–—-") + "…"
+
+
+def language_tag(language: str) -> str:
+    """The language if it has the form of a tag, else nothing: a wrong tag is worse than none."""
+    tag = language.strip().replace("_", "-")
+    return tag if _LANGUAGE.fullmatch(tag) else ""
+
+
+def rfc3339(time: datetime) -> str:
+    """`2026-03-01T12:00:00Z`, with a fraction only where there is one."""
+    return time.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def rfc822(time: datetime) -> str:
+    """`Sun, 01 Mar 2026 12:00:00 GMT`."""
+    return format_datetime(time.astimezone(UTC).replace(microsecond=0), usegmt=True)

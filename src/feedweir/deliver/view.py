@@ -1,0 +1,87 @@
+"""What a reader is shown: frozen values that every renderer reads and none changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from feedweir.items.model import Item
+
+FeedKind: TypeAlias = Literal["source", "virtual"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryView:
+    """An item as an entry of a feed, with the feed it came from and the items it was joined with."""
+
+    item: Item
+    source_title: str = ""
+    source_link: str = ""
+    """The home page of the source."""
+    source_url: str = ""
+    """Where the source was fetched from."""
+    annotation: tuple[tuple[str, tuple[Item, ...]], ...] = ()
+    """(join identifier, partners), in the order of the identifiers."""
+
+    @property
+    def source_name(self) -> str:
+        return self.source_title or self.item.source
+
+    @property
+    def partners(self) -> tuple[Item, ...]:
+        """The partners of every join, each once."""
+        found = {(item.source, item.identity): item for _, items in self.annotation for item in items}
+        return tuple(found.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedView:
+    """A feed with its latest entries, newest first."""
+
+    name: str
+    kind: FeedKind = "virtual"
+    title: str = ""
+    description: str = ""
+    """Plain text."""
+    home_link: str = ""
+    """The page this feed belongs to; empty for a virtual feed, whose page is here."""
+    definition: str = ""
+    """The statement that made it."""
+    language: str = ""
+    updated: datetime
+    """When anything in this view last changed."""
+    hub: str = ""
+    """The WebSub hub that announces new entries."""
+    failure: str = ""
+    """Why the last attempt to refresh it failed."""
+    entries: tuple[EntryView, ...] = ()
+
+    @property
+    def shown_title(self) -> str:
+        return self.title or self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedSummary:
+    """One line in the list of all feeds."""
+
+    name: str
+    kind: FeedKind
+    title: str = ""
+    description: str = ""
+    url: str = ""
+    """Where a source is fetched from."""
+    home_link: str = ""
+    definition: str = ""
+    """The statement that made it."""
+    item_count: int = 0
+    last_item: datetime | None = None
+    failure: str = ""
+    """Why the last attempt to refresh it failed; empty when it succeeded."""
+    failure_count: int = 0
+    """Failed attempts in a row."""
+
+    @property
+    def shown_title(self) -> str:
+        return self.title or self.name
