@@ -1,0 +1,97 @@
+"""Repeats, edits and news: the vectorised judge against a dictionary."""
+
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from feedweir.engine.seen import Seen, SeenLog, keys_of
+
+Sighting = tuple[str, int]
+
+sightings = st.lists(st.tuples(st.sampled_from("abcdefgh"), st.integers(0, 2)), max_size=40)
+batches = st.lists(sightings, max_size=6)
+
+
+class Dictionary:
+    """The obvious meaning: remember the last fingerprint and the revision of everything."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, tuple[int, int]] = {}
+
+    def judge(self, batch: list[Sighting]) -> list[tuple[bool, int | None]]:
+        verdicts: list[tuple[bool, int | None]] = []
+        for identity, fingerprint in batch:
+            previous, revision = self.known.get(identity, (None, -1))
+            if fingerprint == previous:
+                verdicts.append((False, None))
+            else:
+                self.known[identity] = (fingerprint, revision + 1)
+                verdicts.append((True, revision + 1))
+        return verdicts
+
+
+def judged(seen: Seen, batch: list[Sighting]) -> tuple[list[tuple[bool, int | None]], Seen]:
+    keys = keys_of(["s"] * len(batch), [identity for identity, _ in batch])
+    verdict = seen.judge(keys, np.array([fingerprint for _, fingerprint in batch], np.int64))
+    pairs = zip(verdict.is_news.tolist(), verdict.revisions.tolist(), strict=True)
+    answers = [(is_news, revision if is_news else None) for is_news, revision in pairs]
+    return answers, seen.after(verdict.sightings)
+
+
+@given(batches)
+def test_news_and_revisions_are_those_of_a_dictionary(history: list[list[Sighting]]) -> None:
+    model, seen = Dictionary(), Seen()
+    for batch in history:
+        answers, seen = judged(seen, batch)
+        assert answers == model.judge(batch)
+
+
+@given(batches)
+def test_the_cut_into_batches_does_not_matter(history: list[list[Sighting]]) -> None:
+    whole, _ = judged(Seen(), [sighting for batch in history for sighting in batch])
+    seen, pieces = Seen(), []
+    for batch in history:
+        answers, seen = judged(seen, batch)
+        pieces += answers
+    assert pieces == whole
+
+
+@given(batches)
+def test_runs_stay_few(history: list[list[Sighting]]) -> None:
+    seen = Seen()
+    for batch in history * 3:
+        _, seen = judged(seen, batch)
+    sizes = [len(run) for run in seen.runs]
+    assert all(older > 2 * newer for older, newer in zip(sizes, sizes[1:], strict=False))
+
+
+def test_a_repeated_batch_finds_what_it_found_the_first_time(tmp_path: Path) -> None:
+    fingerprint = np.array([7], np.int64)
+    keys = keys_of(["s"], ["a"])
+    for _ in range(2):
+        log = SeenLog(tmp_path)
+        verdict = log.state(3, batch=0).judge(keys, fingerprint)
+        assert verdict.is_news.tolist() == [True]
+        log.write(3, batch=1, sightings=verdict.sightings)
+    assert log.state(3, batch=1).judge(keys, fingerprint).is_news.tolist() == [False]
+    assert log.state(3, batch=0).judge(keys, fingerprint).is_news.tolist() == [True]
+
+
+def test_compaction_keeps_everything_and_few_files(tmp_path: Path) -> None:
+    log = SeenLog(tmp_path, most_files=4)
+    for batch in range(1, 31):
+        keys = keys_of(["s"], [str(batch)])
+        verdict = log.state(0, batch - 1).judge(keys, np.array([batch], np.int64))
+        log.write(0, batch, verdict.sightings)
+    keys = keys_of(["s"] * 31, [str(batch) for batch in range(31)])
+    is_news = SeenLog(tmp_path).state(0, 30).judge(keys, np.arange(31)).is_news
+    assert np.flatnonzero(is_news).tolist() == [0]
+    assert len(list(tmp_path.rglob("*.arrow"))) <= 7
+
+
+def test_keys_of_different_sources_differ() -> None:
+    keys = keys_of(["a", "b"], ["x", "x"])
+    assert keys.high[0] != keys.high[1]
+    assert keys.low[0] != keys.low[1]
