@@ -1,0 +1,121 @@
+"""Settings: defaults < TOML file < `FEEDWEIR_*` environment < flags. Only the command line reads them."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from feedweir.errors import SettingsError
+
+PREFIX = "FEEDWEIR_"
+DEFAULT_FILE = Path("feedweir.toml")
+
+_TRUE = {"1", "true", "yes", "on"}
+_FALSE = {"0", "false", "no", "off"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that can be set, with its default."""
+
+    data: Path = Path("data")
+    """The directory that holds the logs and, by default, the catalog."""
+    catalog: str = ""
+    """A database URL; empty is a SQLite file in the data directory. `postgresql://…` for PostgreSQL."""
+    master: str = "local[*]"
+    """Where Spark runs."""
+    tasks: int = 0
+    """Tasks a batch is cut into; 0 is the number of cores that Spark has."""
+    driver_memory: str = "1g"
+    batch_bytes: int = 16 << 20
+    """Compressed documents in one batch at most."""
+    host: str = "127.0.0.1"
+    port: int = 8080
+    fetch: bool = True
+    """Whether this process fetches sources."""
+    allow_private: bool = False
+    """Whether sources may lie on private and loopback addresses."""
+    contact: str = ""
+    """A URL that publishers may turn to; part of the User-Agent."""
+
+    @property
+    def catalog_url(self) -> str:
+        return self.catalog or f"sqlite:///{self.data.resolve()}/catalog.sqlite"
+
+
+def load_settings(
+    *,
+    file: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+) -> Settings:
+    """The settings in force; a flag that is None was not given."""
+    environment = os.environ if environment is None else environment
+    given = {key: value for key, value in (flags or {}).items() if value is not None}
+    values = {**_from_file(file), **_from_environment(environment), **given}
+    types = {field.name: field.type for field in fields(Settings)}
+    return Settings(**{name: _converted(name, value, str(types[name])) for name, value in values.items()})
+
+
+def _from_file(file: Path | None) -> dict[str, Any]:
+    path = file or DEFAULT_FILE
+    if file is None and not path.exists():
+        return {}
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: {error}") from error
+    for name in values:
+        _known(name, str(path))
+    return values
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for variable, value in environment.items():
+        if not variable.startswith(PREFIX):
+            continue
+        name = variable.removeprefix(PREFIX).lower()
+        if name.endswith("_file"):
+            name, value = name.removesuffix("_file"), _secret(variable, value)
+        _known(name, variable)
+        values[name] = value
+    return values
+
+
+def _secret(variable: str, path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise SettingsError(f"{variable}: {error}") from error
+
+
+def _known(name: str, place: str) -> None:
+    names = [field.name for field in fields(Settings)]
+    if name not in names:
+        near = get_close_matches(name, names, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(names)}"
+        raise SettingsError(f"{place}: there is no setting {name!r}", hint=hint)
+
+
+def _converted(name: str, value: Any, type_name: str) -> Any:
+    try:
+        return _CONVERTERS[type_name](value)
+    except (ValueError, TypeError) as error:
+        raise SettingsError(f"setting {name}: {value!r} is not {_KINDS[type_name]}") from error
+
+
+def _boolean(value: Any) -> bool:
+    text = str(value).strip().lower()
+    if text not in _TRUE | _FALSE:
+        raise ValueError(text)
+    return text in _TRUE
+
+
+_CONVERTERS = {"Path": Path, "str": str, "int": int, "bool": _boolean}
+_KINDS = {"Path": "a path", "str": "text", "int": "a whole number", "bool": "yes or no"}
