@@ -1,0 +1,135 @@
+"""VCA with VCB: candidates found on the fly, each once, and taken in the order of their selectivity.
+
+The border's candidate lists are runs of flat arrays. On the greedy tree, single nodes are then opened and
+closed as long as that lowers the cost: VCA alone inserts candidates that later ones make dispensable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from feedweir.optimize import graph_kernels, tree_search_kernels
+from feedweir.optimize.coded import Bools, CodedPredicates, Floats, Ints, Longs
+from feedweir.optimize.tree import ROOT, FilterTree, assemble
+
+MAX_WIDTH = 8
+"""Of a predicate with more shared clauses than this, only the most shared ones give candidates: 2⁸ − 1
+subsets at most.
+"""
+MAX_CLOSURE = 32
+MAX_ROUNDS = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """The part of the subsumption graph that can matter: predicates, and what subsumes at least two of
+    them.
+    """
+
+    starts: Longs
+    clauses: Ints
+    selectivity: Floats
+    node_of: Ints
+    terminals: int
+    """Nodes 1 … `terminals` are predicates, later ones are candidates only."""
+    above_starts: Longs
+    above: Ints
+    below_starts: Longs
+    below: Ints
+
+    @property
+    def count(self) -> int:
+        return int(self.starts.size - 1)
+
+
+def find_candidates(coded: CodedPredicates) -> Candidates:
+    """Number predicates and their shared parts, and link each with all that subsume it."""
+    usable = _uses(coded)
+    starts, clauses, table, node_of, terminals = graph_kernels.intern_sets(
+        coded.starts, coded.clauses, usable, MAX_WIDTH
+    )
+    count = starts.size - 1
+    wanted = np.ones(count, np.bool_)
+    link = (starts, clauses, table, usable, coded.weaker_starts, coded.weaker)
+    ends, found = graph_kernels.link_nodes(*link, wanted, 1, terminals, MAX_WIDTH, MAX_CLOSURE)
+    shared = np.bincount(found, minlength=count)
+    wanted[terminals + 1 :] = shared[terminals + 1 :] >= 2
+    more_ends, more = graph_kernels.link_nodes(
+        *link, wanted, terminals + 1, count - 1, MAX_WIDTH, MAX_CLOSURE
+    )
+    above_starts = np.concatenate((np.zeros(1, np.int64), ends, more_ends[1:] + ends[-1]))
+    above_starts, above = _only(wanted, above_starts, np.concatenate((found, more)))
+    below_starts, below = _transposed(count, above_starts, above)
+    selectivity = graph_kernels.set_selectivities(
+        starts, clauses, coded.selectivity, coded.pair_keys, coded.pair_lifts
+    )
+    return Candidates(
+        starts, clauses, selectivity, node_of, int(terminals), above_starts, above, below_starts, below
+    )
+
+
+def vcb(coded: CodedPredicates, *, max_rounds: int = MAX_ROUNDS) -> FilterTree:
+    """A cheap filter tree for any number of predicates; `max_rounds` 0 is the paper's greedy algorithm
+    alone.
+    """
+    return tree_of(find_candidates(coded), max_rounds=max_rounds)
+
+
+def tree_of(graph: Candidates, *, max_rounds: int = MAX_ROUNDS) -> FilterTree:
+    is_terminal = np.zeros(graph.count, np.bool_)
+    is_terminal[: graph.terminals + 1] = True
+    is_open = is_terminal.copy()
+    parent = np.zeros(graph.count, np.int32)
+    order = _by_selectivity(graph)
+    state = (graph.selectivity, is_terminal, is_open, parent)
+    tree_search_kernels.sweep(order, graph.below_starts, graph.below, *state)
+    if max_rounds:
+        runs = (graph.above_starts, graph.above, graph.below_starts, graph.below)
+        tree_search_kernels.improve(order, *runs, *state, max_rounds)
+    is_open[ROOT] = False
+    return assemble(parent, graph.starts, graph.clauses, graph.selectivity, graph.node_of, is_open)
+
+
+def _uses(coded: CodedPredicates) -> Longs:
+    """How many predicates, equal ones counted twice, each clause subsumes."""
+    uses = np.bincount(coded.clauses, minlength=coded.selectivity.size)
+    lengths = np.diff(coded.weaker_starts)
+    stronger = np.repeat(np.arange(lengths.size), lengths)
+    return uses + np.bincount(coded.weaker, weights=uses[stronger], minlength=uses.size).astype(np.int64)
+
+
+def _by_selectivity(graph: Candidates) -> Ints:
+    """The nodes that subsume another, the most selective first; of equally selective ones the longest, so
+    that a node comes before those that subsume it, then in the order of their clauses.
+    """
+    nodes = np.flatnonzero(np.diff(graph.below_starts))
+    nodes = nodes[nodes != ROOT]
+    lengths = np.diff(graph.starts)[nodes]
+    keys = [_clause_at(graph, nodes, at) for at in reversed(range(int(lengths.max(initial=0))))]
+    ordered: Ints = nodes[np.lexsort((*keys, -lengths, graph.selectivity[nodes]))].astype(np.int32)
+    return ordered
+
+
+def _clause_at(graph: Candidates, nodes: Longs, at: int) -> Ints:
+    starts = graph.starts[nodes] + at
+    return np.where(
+        starts < graph.starts[nodes + 1], graph.clauses[np.minimum(starts, graph.clauses.size - 1)], -1
+    )
+
+
+def _only(wanted: Bools, starts: Longs, values: Ints) -> tuple[Longs, Ints]:
+    """The runs without unwanted values."""
+    is_kept = wanted[values]
+    kept_before = np.concatenate((np.zeros(1, np.int64), np.cumsum(is_kept, dtype=np.int64)))
+    return kept_before[starts], values[is_kept]
+
+
+def _transposed(count: int, starts: Longs, values: Ints) -> tuple[Longs, Ints]:
+    """Runs of x for y from runs of y for x, in ascending order."""
+    owners = np.repeat(np.arange(count, dtype=np.int32), np.diff(starts))
+    order = np.argsort(values, kind="stable")
+    back = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(values, minlength=count), out=back[1:])
+    return back, owners[order]
