@@ -1,1 +1,114 @@
-"""What must survive a restart: sources, feeds, subscriptions, statistics, the outbox."""
+"""What must survive a restart: sources, feeds, subscriptions, statistics, the outbox.
+
+catalog = open_catalog("sqlite:///data/catalog.db")
+catalog.feeds.add([NewFeed(name="news", kind="source", url=…, statement=…, created_at=now)])
+version, definitions = catalog.feeds.definitions()
+catalog.batches.commit(BatchCommit(batch="17", version=version, at=now, entries=(…,)))
+entries = catalog.outbox.claim(100, worker="mailer", now=now, lease_s=60)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+
+from feedweir.catalog.batches import Batches
+from feedweir.catalog.database import Database, connect
+from feedweir.catalog.deliveries import Deliveries
+from feedweir.catalog.failures import Failures
+from feedweir.catalog.feeds import Feeds
+from feedweir.catalog.migrate import migrate
+from feedweir.catalog.outbox import Outbox
+from feedweir.catalog.records import (
+    AtomCount,
+    BatchCommit,
+    BatchRecord,
+    Change,
+    Definition,
+    Delivery,
+    Entry,
+    Failure,
+    FeedCounts,
+    FeedRecord,
+    FeedStatistics,
+    FetchState,
+    NewEntry,
+    NewFeed,
+    NewSubscription,
+    Outcome,
+    Rhythm,
+    SourceRecord,
+    SubscriptionRecord,
+    Waiting,
+)
+from feedweir.catalog.sources import Sources
+from feedweir.catalog.statistics import Statistics
+from feedweir.catalog.subscriptions import Subscriptions
+
+__all__ = [
+    "AtomCount",
+    "BatchCommit",
+    "BatchRecord",
+    "Catalog",
+    "Change",
+    "Definition",
+    "Delivery",
+    "Entry",
+    "Failure",
+    "FeedCounts",
+    "FeedRecord",
+    "FeedStatistics",
+    "FetchState",
+    "NewEntry",
+    "NewFeed",
+    "NewSubscription",
+    "Outcome",
+    "Rhythm",
+    "SourceRecord",
+    "SubscriptionRecord",
+    "Waiting",
+    "open_catalog",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """An open catalog: one part for each kind of thing it remembers, usable from several threads."""
+
+    database: Database
+    feeds: Feeds
+    sources: Sources
+    subscriptions: Subscriptions
+    statistics: Statistics
+    failures: Failures
+    outbox: Outbox
+    deliveries: Deliveries
+    batches: Batches
+
+    def close(self) -> None:
+        self.database.close()
+
+    def __enter__(self) -> Catalog:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_catalog(url: str) -> Catalog:
+    """The catalog at a database URL, made or brought up to date when it has to be."""
+    database = connect(url)
+    migrate(database)
+    return Catalog(
+        database=database,
+        feeds=Feeds(database),
+        sources=Sources(database),
+        subscriptions=Subscriptions(database),
+        statistics=Statistics(database),
+        failures=Failures(database),
+        outbox=Outbox(database),
+        deliveries=Deliveries(database),
+        batches=Batches(database),
+    )

@@ -1,0 +1,130 @@
+"""One way into either database: `read` a snapshot, or `write` in one transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+
+from feedweir.errors import CatalogError
+
+T = TypeVar("T")
+
+BUSY_TIMEOUT_S = 30
+_WRITES = "feedweir_writes"
+_ATTEMPTS = 5
+_TRY_AGAIN = frozenset({"40001", "40P01"})
+"""PostgreSQL's serialisation failure and deadlock: the transaction was undone and may simply be run again."""
+
+
+class Database:
+    """A pool of connections to one database."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._reading = engine
+        self._writing = engine.execution_options(**{_WRITES: True})
+        self.dialect = engine.dialect.name
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection that sees one snapshot until the block ends."""
+        with _foreign_errors_converted(), self._reading.connect() as connection:
+            yield connection
+
+    def read(self, step: Callable[[Connection], T]) -> T:
+        with self.reading() as connection:
+            return step(connection)
+
+    def write(self, step: Callable[[Connection], T]) -> T:
+        """Run `step` in one transaction, and again when the database undid it for another's sake."""
+        with _foreign_errors_converted():
+            for _ in range(_ATTEMPTS - 1):
+                try:
+                    return self._write_once(step)
+                except OperationalError as error:
+                    if getattr(error.orig, "sqlstate", None) not in _TRY_AGAIN:
+                        raise
+            return self._write_once(step)
+
+    def close(self) -> None:
+        self._reading.dispose()
+
+    def _write_once(self, step: Callable[[Connection], T]) -> T:
+        with self._writing.begin() as connection:
+            return step(connection)
+
+
+def connect(url: str) -> Database:
+    """A database by its URL; nothing is opened yet."""
+    address = _address(url)
+    if address.get_backend_name() == "sqlite":
+        return Database(_sqlite(address))
+    return Database(_postgresql(address))
+
+
+def _address(url: str) -> URL:
+    try:
+        address = make_url(url)
+    except ArgumentError:
+        raise CatalogError("this is not the URL of a database", hint=_EXAMPLES) from None
+    backend = address.get_backend_name()
+    if backend == "sqlite":
+        if address.database in (None, "", ":memory:"):
+            raise CatalogError("the catalog must survive a restart: give it a file", hint=_EXAMPLES)
+        return address.set(drivername="sqlite+pysqlite")
+    if backend in ("postgresql", "postgres"):
+        return address.set(drivername="postgresql+psycopg")
+    raise CatalogError(f"there is no catalog on {backend!r}", hint=_EXAMPLES)
+
+
+_EXAMPLES = "sqlite:///data/catalog.db or postgresql://user@host/database"
+
+
+def _sqlite(address: URL) -> Engine:
+    engine = create_engine(address, connect_args={"timeout": BUSY_TIMEOUT_S})
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
+    # The driver must not begin transactions by itself: `_begin_sqlite` does.
+    connection.isolation_level = None
+    connection.execute("PRAGMA journal_mode = WAL")
+    # An entry of the outbox that is marked as sent must stay so after a power cut.
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.create_function("power", 2, pow, deterministic=True)
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # A writer takes the lock at once: a reader that becomes a writer half-way can only fail.
+    writes = connection.get_execution_options().get(_WRITES)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _postgresql(address: URL) -> Engine:
+    engine = create_engine(address, pool_pre_ping=True)
+    event.listen(engine, "begin", _begin_postgresql)
+    return engine
+
+
+def _begin_postgresql(connection: Connection) -> None:
+    if not connection.get_execution_options().get(_WRITES):
+        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+
+
+@contextmanager
+def _foreign_errors_converted() -> Iterator[None]:
+    try:
+        yield
+    except DBAPIError as error:
+        raise CatalogError(f"the catalog's database refused: {_reason(error.orig)}") from error
+
+
+def _reason(error: Any) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,71 @@
+"""Failures: each against the name it happened to, the last few of every name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Select, delete, func, select
+
+from feedweir.catalog import tables
+from feedweir.catalog.columns import storable_key
+from feedweir.catalog.database import Database
+from feedweir.catalog.records import Failure, FailureKind
+from feedweir.catalog.rows import insert_all, take_numbers
+
+KEPT = 20
+"""Failures that are remembered of each resource."""
+
+_failure = tables.failure
+
+
+class Failures:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def record(self, failures: Sequence[Failure]) -> None:
+        self._database.write(lambda connection: record(connection, failures))
+
+    def of(self, kind: FailureKind, resource: str) -> tuple[Failure, ...]:
+        """What went wrong with one resource, the latest first."""
+        query = select(_failure).where(_failure.c.kind == kind, _failure.c.resource == storable_key(resource))
+        return self._read(query.order_by(_failure.c.id.desc()))
+
+    def latest(self, *, kind: FailureKind | None = None, limit: int = 100) -> tuple[Failure, ...]:
+        """The last failure of every resource that has one, the latest first."""
+        last = select(func.max(_failure.c.id)).group_by(_failure.c.kind, _failure.c.resource)
+        query = select(_failure).where(_failure.c.id.in_(last)).order_by(_failure.c.id.desc()).limit(limit)
+        return self._read(query if kind is None else query.where(_failure.c.kind == kind))
+
+    def forget(self, kind: FailureKind, resource: str) -> None:
+        """Start with a clean slate, as when a person has seen to it."""
+        of_resource = (_failure.c.kind == kind, _failure.c.resource == storable_key(resource))
+        statement = delete(_failure).where(*of_resource)
+        self._database.write(lambda connection: connection.execute(statement))
+
+    def _read(self, query: Select[Any]) -> tuple[Failure, ...]:
+        rows = self._database.read(lambda connection: connection.execute(query).all())
+        return tuple(Failure(**{name: row._mapping[name] for name in Failure.__slots__}) for row in rows)
+
+
+def record(connection: Connection, failures: Sequence[Failure]) -> None:
+    """Remember failures in their order, and forget the oldest of each resource beyond `KEPT`."""
+    if not failures:
+        return
+    numbers = take_numbers(connection, "failure", len(failures))
+    insert_all(
+        connection, _failure, (_row(id_, failure) for id_, failure in zip(numbers, failures, strict=True))
+    )
+    for kind, resource in sorted({(failure.kind, storable_key(failure.resource)) for failure in failures}):
+        _forget_oldest(connection, kind, resource)
+
+
+def _row(id_: int, failure: Failure) -> dict[str, Any]:
+    values = {name: getattr(failure, name) for name in Failure.__slots__}
+    return values | {"id": id_, "resource": storable_key(failure.resource)}
+
+
+def _forget_oldest(connection: Connection, kind: str, resource: str) -> None:
+    of_resource = (_failure.c.kind == kind, _failure.c.resource == resource)
+    kept = select(_failure.c.id).where(*of_resource).order_by(_failure.c.id.desc()).offset(KEPT).limit(1)
+    connection.execute(delete(_failure).where(*of_resource, _failure.c.id <= kept.scalar_subquery()))

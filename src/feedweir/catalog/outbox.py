@@ -1,0 +1,244 @@
+"""The outbox: deliveries to be made, each once.
+
+An entry is `pending`, then `claimed` by a sender for the length of a lease, then `sent`, `failed` (and due
+again) or `dead`. A sender that dies loses its lease, and another takes the entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, func, select, update
+
+from feedweir.catalog import deliveries, tables
+from feedweir.catalog.columns import storable_key
+from feedweir.catalog.database import Database
+from feedweir.catalog.records import Entry, EntryState, NewEntry, Outcome, Waiting
+from feedweir.catalog.rows import chunks, existing, take_numbers, upsert_all
+
+_outbox = tables.outbox
+_subscription = tables.subscription
+
+
+class Outbox:
+    """Senders claim, send, and settle; any number of them may do so at once."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def insert(self, entries: Sequence[NewEntry], now: datetime) -> int:
+        """Add what is not there yet; returns how many. Batches do this as part of their commit."""
+        return self._database.write(lambda connection: insert(connection, entries, now))
+
+    def claim(
+        self,
+        limit: int,
+        *,
+        worker: str,
+        now: datetime,
+        lease_s: float,
+        channel: str | None = None,
+        subscription_id: int | None = None,
+    ) -> tuple[Entry, ...]:
+        """Take up to `limit` due entries for `lease_s` seconds, of active subscriptions, oldest first."""
+        query = _due(now, channel, subscription_id).limit(limit)
+        until = now + timedelta(seconds=lease_s)
+        return self._database.write(lambda connection: _claim(connection, query, worker, until))
+
+    def renew(self, ids: Sequence[int], *, worker: str, now: datetime, lease_s: float) -> tuple[int, ...]:
+        """Hold claimed entries longer. Returns those that are still ours: the others must not be sent."""
+        until = now + timedelta(seconds=lease_s)
+        return self._database.write(lambda connection: _renew(connection, ids, worker, until))
+
+    def release(self, ids: Sequence[int], *, worker: str, now: datetime) -> None:
+        """Give claimed entries back untried, as when stopping."""
+        self._database.write(lambda connection: _release(connection, ids, worker, now))
+
+    def settle(self, outcomes: Sequence[Outcome], *, worker: str, now: datetime) -> tuple[int, ...]:
+        """Say what became of entries, and write it into the delivery log. Returns those it was accepted for.
+
+        That something was sent is a fact, and accepted even after the lease was lost; that it failed is
+        accepted only from the sender that holds it.
+        """
+        return self._database.write(lambda connection: _settle(connection, outcomes, worker, now))
+
+    def replay(
+        self, *, now: datetime, subscription_id: int | None = None, ids: Sequence[int] | None = None
+    ) -> int:
+        """Make dead entries pending again, all of them or only some; returns how many."""
+        return self._database.write(lambda connection: _replay(connection, now, subscription_id, ids))
+
+    def entries(
+        self,
+        *,
+        subscription_id: int | None = None,
+        state: EntryState | None = None,
+        after: int = 0,
+        limit: int | None = 1_000,
+    ) -> tuple[Entry, ...]:
+        """Entries by number, from the one after `after`."""
+        query = select(_outbox).where(_outbox.c.id > after).order_by(_outbox.c.id).limit(limit)
+        if subscription_id is not None:
+            query = query.where(_outbox.c.subscription_id == subscription_id)
+        if state is not None:
+            query = query.where(_outbox.c.state == state)
+        rows = self._database.read(lambda connection: connection.execute(query).all())
+        return tuple(Entry(**row._mapping) for row in rows)
+
+    def waiting(self, now: datetime) -> tuple[Waiting, ...]:
+        """What is due for each active subscription, by subscription: for digests by count or longest wait."""
+        due = _due(now, None, None).order_by(None).subquery()
+        query = select(due.c.subscription_id, func.count(), func.min(due.c.created_at))
+        query = query.group_by(due.c.subscription_id).order_by(due.c.subscription_id)
+        return tuple(
+            Waiting(*row) for row in self._database.read(lambda connection: connection.execute(query).all())
+        )
+
+    def next_due_at(self) -> datetime | None:
+        """When the next entry is due, to sleep until then."""
+        query = (
+            select(_outbox.c.due_at).where(_outbox.c.due_at.is_not(None)).order_by(_outbox.c.due_at).limit(1)
+        )
+        return self._database.read(lambda connection: connection.execute(query).scalar_one_or_none())
+
+    def counts(self) -> dict[str, int]:
+        """How many entries are in each state."""
+        query = select(_outbox.c.state, func.count()).group_by(_outbox.c.state).order_by(_outbox.c.state)
+        rows = self._database.read(lambda connection: connection.execute(query).all())
+        return {row[0]: row[1] for row in rows}
+
+    def forget_sent(self, before: datetime) -> int:
+        """Delete entries that were sent before then. Only for times that no batch can be repeated from."""
+        statement = delete(_outbox).where(_outbox.c.state == "sent", _outbox.c.settled_at < before)
+        return self._database.write(lambda connection: connection.execute(statement).rowcount)
+
+
+def insert(connection: Connection, entries: Sequence[NewEntry], now: datetime) -> int:
+    """Add what is not there yet, in the order given; what is for dropped subscriptions is left out."""
+    if not entries:
+        return 0
+    wanted = (entry.subscription_id for entry in entries)
+    living = existing(connection, _subscription.c.id, wanted, _subscription.c.status != "dropped")
+    numbers = take_numbers(connection, "outbox", len(entries))
+    pairs = zip(numbers, entries, strict=True)
+    rows = (_new_row(id_, entry, now) for id_, entry in pairs if entry.subscription_id in living)
+    return upsert_all(connection, _outbox, rows, ["subscription_id", "element_key"], None)
+
+
+def give_up(connection: Connection, subscription_id: int, now: datetime, reason: str) -> None:
+    """Declare everything that waits for a subscription dead."""
+    waits = (_outbox.c.subscription_id == subscription_id, _outbox.c.due_at.is_not(None))
+    values = {"state": "dead", "due_at": None, "worker": "", "reason": reason, "settled_at": now}
+    connection.execute(update(_outbox).where(*waits).values(values))
+
+
+def _new_row(id_: int, entry: NewEntry, now: datetime) -> dict[str, Any]:
+    return {
+        "id": id_,
+        "subscription_id": entry.subscription_id,
+        "element_key": storable_key(entry.element_key),
+        "payload": entry.payload,
+        "state": "pending",
+        "attempts": 0,
+        "due_at": entry.not_before,
+        "worker": "",
+        "reason": "",
+        "created_at": now,
+        "settled_at": None,
+    }
+
+
+def _due(now: datetime, channel: str | None, subscription_id: int | None) -> Select[Any]:
+    query = select(_outbox).join(_subscription, _subscription.c.id == _outbox.c.subscription_id)
+    query = query.where(_outbox.c.due_at <= now, _subscription.c.status == "active")
+    if channel is not None:
+        query = query.where(_subscription.c.channel == channel)
+    if subscription_id is not None:
+        query = query.where(_outbox.c.subscription_id == subscription_id)
+    return query.order_by(_outbox.c.due_at, _outbox.c.id)
+
+
+def _claim(connection: Connection, due: Select[Any], worker: str, until: datetime) -> tuple[Entry, ...]:
+    rows = connection.execute(due.with_for_update(of=_outbox, skip_locked=True)).all()
+    values = {"state": "claimed", "attempts": _outbox.c.attempts + 1, "due_at": until, "worker": worker}
+    _update(connection, [row.id for row in rows], values)
+    changed = {"state": "claimed", "due_at": until, "worker": worker}
+    return tuple(Entry(**{**row._mapping, **changed, "attempts": row.attempts + 1}) for row in rows)
+
+
+def _renew(connection: Connection, ids: Sequence[int], worker: str, until: datetime) -> tuple[int, ...]:
+    held = _held(connection, ids, worker)
+    _update(connection, held, {"due_at": until})
+    return tuple(held)
+
+
+def _release(connection: Connection, ids: Sequence[int], worker: str, now: datetime) -> None:
+    values = {"state": "pending", "attempts": _outbox.c.attempts - 1, "due_at": now, "worker": ""}
+    _update(connection, _held(connection, ids, worker), values)
+
+
+def _held(connection: Connection, ids: Iterable[int], worker: str) -> list[int]:
+    """Which entries a sender holds, locked until our commit."""
+    return [row.id for row in _locked(connection, ids) if row.state == "claimed" and row.worker == worker]
+
+
+def _locked(connection: Connection, ids: Iterable[int], *where: ColumnElement[bool]) -> list[Any]:
+    rows: list[Any] = []
+    for chunk in chunks(sorted(set(ids))):
+        query = select(_outbox).where(_outbox.c.id.in_(chunk), *where).order_by(_outbox.c.id)
+        rows += connection.execute(query.with_for_update())
+    return rows
+
+
+def _update(connection: Connection, ids: Iterable[int], values: dict[str, Any]) -> None:
+    for chunk in chunks(ids):
+        connection.execute(update(_outbox).where(_outbox.c.id.in_(chunk)).values(values))
+
+
+def _settle(
+    connection: Connection, outcomes: Sequence[Outcome], worker: str, now: datetime
+) -> tuple[int, ...]:
+    rows = {row.id: row for row in _locked(connection, (outcome.id for outcome in outcomes))}
+    accepted = [outcome for outcome in outcomes if _accepts(rows.get(outcome.id), outcome, worker)]
+    statement = update(_outbox).where(_outbox.c.id == bindparam("entry"))
+    for chunk in chunks([_settled(outcome, worker, now) for outcome in accepted]):
+        connection.execute(statement, chunk)
+    lines = [deliveries.line(rows[o.id], o.state, worker, now, o.reason) for o in accepted]
+    deliveries.append(connection, lines)
+    return tuple(outcome.id for outcome in accepted)
+
+
+def _accepts(row: Any, outcome: Outcome, worker: str) -> bool:
+    if row is None or row.state == "sent":
+        return False
+    return outcome.state == "sent" or (row.state == "claimed" and row.worker == worker)
+
+
+def _settled(outcome: Outcome, worker: str, now: datetime) -> dict[str, Any]:
+    is_final = outcome.state != "failed"
+    return {
+        "entry": outcome.id,
+        "state": outcome.state,
+        "due_at": None if is_final else outcome.retry_at or now,
+        "worker": worker,
+        "reason": outcome.reason,
+        "settled_at": now if is_final else None,
+    }
+
+
+def _replay(
+    connection: Connection, now: datetime, subscription_id: int | None, ids: Sequence[int] | None
+) -> int:
+    query = select(_outbox.c.id).join(_subscription, _subscription.c.id == _outbox.c.subscription_id)
+    query = query.where(_outbox.c.state == "dead", _subscription.c.status != "dropped")
+    if subscription_id is not None:
+        query = query.where(_outbox.c.subscription_id == subscription_id)
+    dead = set(connection.execute(query).scalars())
+    chosen = dead if ids is None else dead & set(ids)
+    rows = _locked(connection, chosen, _outbox.c.state == "dead")
+    values = {"state": "pending", "attempts": 0, "due_at": now, "worker": "", "settled_at": None}
+    _update(connection, [row.id for row in rows], values)
+    deliveries.append(connection, [deliveries.line(row, "replayed", "", now, row.reason) for row in rows])
+    return len(rows)

@@ -1,0 +1,107 @@
+"""Sources: where to fetch, what is remembered between fetches, which are due."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, bindparam, select, update
+
+from feedweir.catalog import names, tables
+from feedweir.catalog.database import Database
+from feedweir.catalog.records import FetchState, NewFeed, SourceRecord
+from feedweir.catalog.rows import chunks, upsert_all
+from feedweir.errors import CatalogError
+
+_feed = tables.feed
+_source = tables.source
+_STATE = tuple(field.name for field in fields(FetchState))
+
+
+class Sources:
+    """The sources that are fetched."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def named(self, name: str) -> SourceRecord:
+        return self._database.read(lambda connection: _named(connection, name))
+
+    def all(self) -> tuple[SourceRecord, ...]:
+        """Every source, by name."""
+        return self._database.read(lambda connection: _records(connection, _query().order_by(_feed.c.name)))
+
+    def due(self, now: datetime, limit: int) -> tuple[SourceRecord, ...]:
+        """Active sources whose time has come, those that wait longest first."""
+        query = _query().where(_source.c.status == "active", _source.c.next_check_at <= now)
+        query = query.order_by(_source.c.next_check_at, _source.c.feed_id).limit(limit)
+        return self._database.read(lambda connection: _records(connection, query))
+
+    def next_check_at(self) -> datetime | None:
+        """When the next source is due, to sleep until then."""
+        query = select(_source.c.next_check_at).where(_source.c.status == "active")
+        query = query.order_by(_source.c.next_check_at).limit(1)
+        return self._database.read(lambda connection: connection.execute(query).scalar_one_or_none())
+
+    def save(self, states: Sequence[FetchState]) -> None:
+        """Keep what the fetches learned; the states of sources that are gone are left out."""
+        self._database.write(lambda connection: save(connection, states))
+
+
+def save(connection: Connection, states: Sequence[FetchState]) -> None:
+    rows = [_renamed(state) for state in sorted(states, key=lambda state: state.feed_id)]
+    statement = update(_source).where(_source.c.feed_id == bindparam("of_feed"))
+    for chunk in chunks(rows):
+        connection.execute(statement, chunk)
+
+
+def first_state(feed: NewFeed, id_: int) -> dict[str, Any]:
+    """A new source is due at once."""
+    return asdict(FetchState(feed_id=id_, url=feed.url, next_check_at=feed.created_at))
+
+
+def move(connection: Connection, id_: int, feed: NewFeed) -> None:
+    """A source that was given another URL starts anew; one that was not keeps what it knows."""
+    if not feed.url:
+        connection.execute(_source.delete().where(_source.c.feed_id == id_))
+        return
+    if _registered_url(connection, id_) != feed.url:
+        values = first_state(feed, id_)
+        upsert_all(connection, _source, [values], ["feed_id"], [name for name in _STATE if name != "feed_id"])
+
+
+def _registered_url(connection: Connection, id_: int) -> str | None:
+    """The URL of the last statement; the one in the state may have moved since."""
+    change = tables.change
+    query = select(change.c.detail).where(change.c.id == id_).order_by(change.c.version.desc()).limit(1)
+    detail = connection.execute(query).scalar_one_or_none()
+    return None if detail is None else detail.get("url")
+
+
+def _named(connection: Connection, name: str) -> SourceRecord:
+    query = _query().where(_source.c.feed_id == names.id_of(connection, name))
+    for record in _records(connection, query):
+        return record
+    raise CatalogError(f"{name!r} is not a source that is fetched")
+
+
+def _query() -> Select[Any]:
+    return select(_feed.c.name, _feed.c.owner, _source).join(_feed, _feed.c.id == _source.c.feed_id)
+
+
+def _records(connection: Connection, query: Select[Any]) -> tuple[SourceRecord, ...]:
+    return tuple(_record(row) for row in connection.execute(query))
+
+
+def _record(row: Row[Any]) -> SourceRecord:
+    state = FetchState(**{name: row._mapping[name] for name in _STATE})
+    return SourceRecord(name=row.name, owner=row.owner, state=state)
+
+
+def _renamed(state: FetchState) -> dict[str, Any]:
+    """A bound name must not be a column's name in an UPDATE."""
+    values = asdict(state)
+    values["of_feed"] = values.pop("feed_id")
+    return values

@@ -1,0 +1,166 @@
+"""The tables as the queries see them. The migrations make them; a test compares the two."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Float, MetaData, Table, Text
+
+from feedweir.catalog.columns import Header, Json, Moment, Prose
+
+metadata = MetaData()
+
+counter = Table("counter", metadata, Column("name", Text, primary_key=True), Column("value", BigInteger))
+
+feed = Table(
+    "feed",
+    metadata,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("name", Text),
+    Column("folded", Text),
+    Column("kind", Text),
+    Column("statement", Text),
+    Column("owner", Text),
+    Column("created_at", Moment),
+    Column("version", BigInteger),
+)
+
+feed_read = Table(
+    "feed_read",
+    metadata,
+    Column("reader_id", BigInteger, primary_key=True),
+    Column("place", BigInteger, primary_key=True),
+    Column("used_id", BigInteger),
+)
+
+source = Table(
+    "source",
+    metadata,
+    Column("feed_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("url", Prose),
+    Column("status", Text),
+    Column("etag", Header),
+    Column("last_modified", Header),
+    Column("next_check_at", Moment),
+    Column("last_checked_at", Moment),
+    Column("last_success_at", Moment),
+    Column("failures", BigInteger),
+    Column("moved_to", Prose),
+    Column("moved_count", BigInteger),
+    Column("hub", Prose),
+    Column("hub_topic", Prose),
+    Column("hub_secret", Prose),
+    Column("hub_lease_until", Moment),
+    Column("refresh", Json),
+)
+
+change = Table(
+    "change",
+    metadata,
+    Column("version", BigInteger, primary_key=True),
+    Column("id", BigInteger, primary_key=True),
+    Column("action", Text),
+    Column("kind", Text),
+    Column("name", Text),
+    Column("statement", Text),
+    Column("detail", Json),
+)
+
+subscription = Table(
+    "subscription",
+    metadata,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("feed_id", BigInteger),
+    Column("statement", Text),
+    Column("channel", Text),
+    Column("target", Text),
+    Column("schedule", Json),
+    Column("options", Json),
+    Column("status", Text),
+    Column("owner", Text),
+    Column("created_at", Moment),
+    Column("version", BigInteger),
+)
+
+rhythm = Table(
+    "rhythm",
+    metadata,
+    Column("subscription_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("next_due_at", Moment),
+    Column("last_sent_at", Moment),
+    Column("state", Json),
+)
+
+feed_statistics = Table(
+    "feed_statistics",
+    metadata,
+    Column("feed_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("items", BigInteger),
+    Column("hits", BigInteger),
+    Column("bytes", BigInteger),
+    Column("cost_ns", BigInteger),
+    Column("last_hit_at", Moment),
+    Column("recent_items", Float(53)),
+    Column("recent_hits", Float(53)),
+    Column("recent_cost_ns", Float(53)),
+    Column("recent_at", BigInteger),
+)
+"""`recent_at` stays a number: SQL computes with it."""
+
+atom_statistics = Table(
+    "atom_statistics",
+    metadata,
+    Column("source_id", BigInteger, primary_key=True),
+    Column("atom", Text, primary_key=True),
+    Column("times", BigInteger),
+    Column("weight", Float(53)),
+)
+
+failure = Table(
+    "failure",
+    metadata,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("kind", Text),
+    Column("resource", Prose),
+    Column("at", Moment),
+    Column("reason", Prose),
+    Column("batch", Text),
+)
+
+outbox = Table(
+    "outbox",
+    metadata,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("subscription_id", BigInteger),
+    Column("element_key", Text),
+    Column("payload", Json),
+    Column("state", Text),
+    Column("attempts", BigInteger),
+    Column("due_at", Moment),
+    Column("worker", Text),
+    Column("reason", Prose),
+    Column("created_at", Moment),
+    Column("settled_at", Moment),
+)
+
+delivery = Table(
+    "delivery",
+    metadata,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("subscription_id", BigInteger),
+    Column("outbox_id", BigInteger),
+    Column("element_key", Text),
+    Column("at", Moment),
+    Column("outcome", Text),
+    Column("attempt", BigInteger),
+    Column("worker", Text),
+    Column("reason", Prose),
+)
+
+batch = Table(
+    "batch",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("ordinal", BigInteger),
+    Column("version", BigInteger),
+    Column("committed_at", Moment),
+    Column("detail", Json),
+)
