@@ -1,5 +1,6 @@
 """Repeats, edits and news: the vectorised judge against a dictionary."""
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,7 @@ def test_runs_stay_few(history: list[list[Sighting]]) -> None:
     for batch in history * 3:
         _, seen = judged(seen, batch)
     sizes = [len(run) for run in seen.runs]
-    assert all(older > 2 * newer for older, newer in zip(sizes, sizes[1:], strict=False))
+    assert all(older > 2 * newer for older, newer in itertools.pairwise(sizes))
 
 
 def test_a_repeated_batch_finds_what_it_found_the_first_time(tmp_path: Path) -> None:

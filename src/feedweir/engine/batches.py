@@ -74,6 +74,8 @@ class Manifest:
     item_count: int
     element_count: int
     sources: dict[str, SourceReport] = field(default_factory=dict)
+    batches: int = 1
+    """How many batches it was compacted from."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

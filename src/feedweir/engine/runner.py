@@ -15,7 +15,12 @@ class Runner:
     """Runs batches over a data directory, one after another; a new runner goes on where the last one stopped."""
 
     def __init__(
-        self, directory: DataDirectory, commit: Callable[[Manifest], None], *, max_segments: int = 64, tasks: int = 1
+        self,
+        directory: DataDirectory,
+        commit: Callable[[Manifest], None],
+        *,
+        max_segments: int = 64,
+        tasks: int = 1,
     ) -> None:
         self._directory = directory
         self._commit = commit

@@ -1,4 +1,4 @@
-"""One task of a batch: documents in, new items and elements out. The same code runs in-process and in Spark's workers."""
+"""One task of a batch: documents in, new items and elements out; the same in one process and in Spark's workers."""
 
 from __future__ import annotations
 

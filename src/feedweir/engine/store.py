@@ -7,8 +7,10 @@ another (left behind by a compaction that was cut short) does not count.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +25,11 @@ from feedweir.items.schema import ITEM_SCHEMA
 
 _I64 = npt.NDArray[np.int64]
 
+ELEMENT_SCHEMA = pa.schema([("feed", pa.int64()), ("seq", pa.int64())])
 ROWS_PER_GROUP = 1_000
+_PATIENCE = 3
+
+T = TypeVar("T")
 
 
 class Store:
@@ -33,7 +39,7 @@ class Store:
         self._batches = directory / "batches"
         self._items = directory / "items"
         self._elements = directory / "elements"
-        self._manifests: dict[str, Manifest] = {}
+        self._manifests: dict[tuple[str, int], Manifest] = {}
         self._mapped: dict[str, tuple[_I64, _I64]] = {}
 
     # Writing
@@ -90,35 +96,41 @@ class Store:
 
     def manifests(self) -> list[Manifest]:
         """All batches, newest first."""
-        names = sorted((path.name for path in self._batches.glob("[0-9]*.json")), reverse=True)
-        for gone in self._manifests.keys() - set(names):
-            del self._manifests[gone]
         found: list[Manifest] = []
-        for name in names:
-            if name not in self._manifests:
-                try:
-                    self._manifests[name] = self._read(self._batches / name)
-                except FileNotFoundError:
-                    continue
-            manifest = self._manifests[name]
+        read: dict[tuple[str, int], Manifest] = {}
+        for name, changed in sorted(self._listed(), reverse=True):
+            try:
+                manifest = self._manifests.get((name, changed)) or self._read(self._batches / name)
+            except FileNotFoundError:
+                continue
+            read[name, changed] = manifest
             if not found or manifest.upto <= found[-1].after:
                 found.append(manifest)
+        self._manifests = read
         return found
 
-    def seqs(self, feed: int) -> Iterator[_I64]:
-        """The sequence numbers of a feed's elements, newest first, in chunks that are cheap to stop after."""
-        for manifest in self.manifests():
-            chunks = [self._range(name, feed) for name in manifest.element_files]
-            merged = np.sort(np.concatenate(chunks)) if chunks else np.empty(0, np.int64)
-            if len(merged):
-                yield merged[::-1]
+    def seqs(self, feed: int, limit: int | None = None) -> _I64:
+        """The sequence numbers of a feed's elements, newest first."""
+        return _again_if_compacted(lambda: self._newest(feed, limit))
 
-    def count(self, feed: int) -> int:
-        """How many elements a feed has."""
-        return sum(len(chunk) for chunk in self.seqs(feed))
+    def _newest(self, feed: int, limit: int | None) -> _I64:
+        chunks: list[_I64] = []
+        missing = limit
+        for manifest in self.manifests():
+            ranges = [self._range(name, feed) for name in manifest.element_files]
+            found = np.sort(np.concatenate(ranges))[::-1][:missing] if ranges else np.empty(0, np.int64)
+            chunks.append(found)
+            if missing is not None:
+                missing -= len(found)
+                if not missing:
+                    break
+        return np.concatenate(chunks) if chunks else np.empty(0, np.int64)
 
     def items(self, seqs: Sequence[int]) -> pa.Table:
         """The items with these numbers, in the order of the stream."""
+        return _again_if_compacted(lambda: self._items_numbered(seqs))
+
+    def _items_numbered(self, seqs: Sequence[int]) -> pa.Table:
         tables = [
             self._items_of(manifest, wanted)
             for manifest, wanted in _by_manifest(self.manifests(), sorted(set(seqs)))
@@ -127,23 +139,20 @@ class Store:
             return ITEM_SCHEMA.empty_table()
         return pa.concat_tables(tables).sort_by("seq")
 
-    def batches_of_items(self) -> Iterator[pa.Table]:
-        """Every stored item, newest batch first."""
-        for manifest in self.manifests():
-            yield from (pq.read_table(self._items / name) for name in sorted(manifest.item_files))
-
     def item_paths(self) -> list[Path]:
         """The Parquet files of the item log, newest batch first."""
         return [self._items / name for manifest in self.manifests() for name in sorted(manifest.item_files)]
 
-    def element_table(self, manifest: Manifest) -> pa.Table:
-        """All elements of a batch, sorted by feed, then by seq."""
-        tables = [open_arrow(self._elements / name) for name in manifest.element_files]
+    def element_table(self, manifests: Sequence[Manifest]) -> pa.Table:
+        """All elements of some batches, sorted by feed, then by seq."""
+        names = [name for manifest in manifests for name in manifest.element_files]
+        tables = [ELEMENT_SCHEMA.empty_table(), *(open_arrow(self._elements / name) for name in names)]
         return pa.concat_tables(tables).sort_by([("feed", "ascending"), ("seq", "ascending")])
 
-    def item_table(self, manifest: Manifest) -> pa.Table:
-        """All items of a batch, in the order of the stream."""
-        tables = [pq.read_table(self._items / name) for name in manifest.item_files]
+    def item_table(self, manifests: Sequence[Manifest]) -> pa.Table:
+        """All items of some batches, in the order of the stream."""
+        names = [name for manifest in manifests for name in manifest.item_files]
+        tables = [ITEM_SCHEMA.empty_table(), *(pq.read_table(self._items / name) for name in names)]
         return pa.concat_tables(tables).sort_by("seq")
 
     def _items_of(self, manifest: Manifest, seqs: list[int]) -> pa.Table:
@@ -158,11 +167,27 @@ class Store:
         feeds, seqs = self._mapped[name]
         return seqs[np.searchsorted(feeds, feed, "left") : np.searchsorted(feeds, feed, "right")]
 
+    def _listed(self) -> list[tuple[str, int]]:
+        if not self._batches.is_dir():
+            return []
+        entries = (entry for entry in os.scandir(self._batches) if entry.name[0].isdigit())
+        return [(entry.name, entry.stat().st_mtime_ns) for entry in entries]
+
     def _read(self, path: Path) -> Manifest:
         return Manifest.from_json(json.loads(path.read_bytes()))
 
     def _path(self, upto: int) -> Path:
         return self._batches / f"{upto:012d}.json"
+
+
+def _again_if_compacted(read: Callable[[], T]) -> T:
+    """A compaction may take a file away between the look at its manifest and the look at it: the next look is good."""
+    for _ in range(_PATIENCE):
+        try:
+            return read()
+        except FileNotFoundError:
+            continue
+    return read()
 
 
 def _by_manifest(manifests: list[Manifest], seqs: list[int]) -> Iterator[tuple[Manifest, list[int]]]:

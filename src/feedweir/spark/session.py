@@ -28,14 +28,18 @@ SETTINGS = {
 }
 
 
-def open_session(master: str, scratch: Path, *, memory: str = "1g", settings: dict[str, str] | None = None) -> SparkSession:
+def open_session(
+    master: str, scratch: Path, *, memory: str = "1g", settings: dict[str, str] | None = None
+) -> SparkSession:
     """A session on `master` (`local[*]`, `spark://…`); `scratch` is where Spark may put what it can lose."""
     scratch.mkdir(parents=True, exist_ok=True)
     os.environ["JAVA_HOME"] = str(java_home(scratch))
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).appName("feedweir").config("spark.driver.memory", memory)
-    builder = builder.config("spark.local.dir", str(scratch)).config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
+    builder = builder.config("spark.local.dir", str(scratch)).config(
+        "spark.sql.warehouse.dir", str(scratch / "warehouse")
+    )
     for key, value in {**SETTINGS, **(settings or {})}.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()

@@ -1,0 +1,60 @@
+"""Many small batches become few large ones, so that reading a feed touches few files however long the log is."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from feedweir.engine.batches import Manifest
+from feedweir.engine.store import Store
+
+FAN_IN = 8
+MOST_ITEMS = 1_000_000
+"""A batch larger than this is left alone: writing it again would cost more than it saves."""
+
+
+def compact(store: Store) -> int:
+    """Merge what can be merged; how many batches were taken in. The newest may still be run again: it stays."""
+    taken_in = 0
+    while run := run_to_merge(store.manifests()[1:]):
+        _merge(store, run)
+        taken_in += len(run)
+    return taken_in
+
+
+def run_to_merge(manifests: list[Manifest]) -> list[Manifest]:
+    """The oldest `FAN_IN` neighbours of one size among manifests that come newest first; empty when there are none."""
+    for _, tier in groupby(reversed(manifests), key=_tier):
+        run = list(tier)[:FAN_IN]
+        if len(run) == FAN_IN and sum(manifest.item_count for manifest in run) <= MOST_ITEMS:
+            return run
+    return []
+
+
+def _tier(manifest: Manifest) -> int:
+    tier = 0
+    while manifest.batches >= FAN_IN ** (tier + 1):
+        tier += 1
+    return tier
+
+
+def _merge(store: Store, run: list[Manifest]) -> None:
+    """`run` is oldest first. The merged manifest takes the name of the newest: from then on the others do not count."""
+    newest = run[-1]
+    name = f"{newest.upto:012d}-since-{run[0].after:012d}"
+    merged = Manifest(
+        after=run[0].after,
+        upto=newest.upto,
+        version=newest.version,
+        item_files=(f"{name}.parquet",) if any(manifest.item_files for manifest in run) else (),
+        element_files=(f"{name}.arrow",) if any(manifest.element_files for manifest in run) else (),
+        item_count=sum(manifest.item_count for manifest in run),
+        element_count=sum(manifest.element_count for manifest in run),
+        batches=sum(manifest.batches for manifest in run),
+    )
+    if merged.item_files:
+        store.write_items(merged.item_files[0], store.item_table(run))
+    if merged.element_files:
+        store.write_elements(merged.element_files[0], store.element_table(run))
+    store.publish(merged)
+    for manifest in run:
+        store.forget(manifest, with_manifest=manifest is not newest)
