@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -117,5 +117,5 @@ def _boolean(value: Any) -> bool:
     return text in _TRUE
 
 
-_CONVERTERS = {"Path": Path, "str": str, "int": int, "bool": _boolean}
+_CONVERTERS: dict[str, Callable[[Any], Any]] = {"Path": Path, "str": str, "int": int, "bool": _boolean}
 _KINDS = {"Path": "a path", "str": "text", "int": "a whole number", "bool": "yes or no"}

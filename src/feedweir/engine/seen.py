@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ _U64 = npt.NDArray[np.uint64]
 _I64 = npt.NDArray[np.int64]
 _I32 = npt.NDArray[np.int32]
 _Bool = npt.NDArray[np.bool_]
+S = TypeVar("S", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,7 @@ def _merge(older: Sightings, newer: Sightings) -> Sightings:
     return Sightings(Keys(high[is_last], low[is_last]), fingerprints, revisions)
 
 
-def _unsorted(order: npt.NDArray[np.intp], values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+def _unsorted(order: npt.NDArray[np.intp], values: npt.NDArray[S]) -> npt.NDArray[S]:
     result = np.empty_like(values)
     result[order] = values
     return result

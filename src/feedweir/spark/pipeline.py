@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from feedweir.engine.batches import Assignment, Manifest, Receipt, SourceReport
 from feedweir.engine.store import Store
