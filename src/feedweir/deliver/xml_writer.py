@@ -43,7 +43,7 @@ def root(tag: str, namespaces: dict[str | None, str], **attributes: str) -> etre
     return etree.Element(tag, {name: legal(value) for name, value in attributes.items()}, nsmap=declared)
 
 
-def child(parent: etree._Element, tag: str, text: str = "", **attributes: str) -> etree._Element:
+def child(parent: etree._Element, tag: str, text: str = "", /, **attributes: str) -> etree._Element:
     """A new last child with this text; attributes without a value are left out."""
     kept = {name: legal(value) for name, value in attributes.items() if value}
     element = etree.SubElement(parent, tag, kept)

@@ -1,0 +1,43 @@
+"""What every route is given: the library, the clock, the public address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+from fastapi import Request
+
+from feedweir.deliver.address import Address
+from feedweir.web.library import Library
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebOptions:
+    """How the door presents itself."""
+
+    public_url: str = ""
+    """Where readers reach the server from outside; empty takes what each request says."""
+    statement_token: str = ""
+    """When set, statements need `Authorization: Bearer` with it."""
+    max_statement_bytes: int = 1_048_576
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    library: Library
+    options: WebOptions
+    clock: Callable[[], datetime]
+
+    def address(self, request: Request) -> Address:
+        """The public address that feeds name themselves by."""
+        return Address(self.options.public_url.rstrip("/") or str(request.base_url).rstrip("/"))
+
+    def path(self) -> Address:
+        """For links between pages: without a host, they work under every name the server is reached by."""
+        return Address(urlsplit(self.options.public_url).path.rstrip("/"))

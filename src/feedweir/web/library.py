@@ -1,0 +1,77 @@
+"""What the HTTP door needs from the house behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from feedweir.deliver.view import EntryView, FeedKind, FeedSummary, FeedView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """Whether the process does its work; `facts` are shown to the operator as they are."""
+
+    is_healthy: bool
+    is_ready: bool
+    """Feeds can be served and statements taken."""
+    facts: tuple[tuple[str, str | int | float | bool], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One value of a measure, with its labels."""
+
+    value: float
+    labels: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """A counter or gauge for Prometheus; every sample has the same label names."""
+
+    name: str
+    help: str
+    kind: Literal["counter", "gauge"]
+    samples: tuple[Sample, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one statement did."""
+
+    message: str
+    """For people: `registered RiverPost`."""
+    name: str = ""
+    """The feed or subscription it was about."""
+
+
+class Library(Protocol):
+    """Called from many threads at once; every method may block, none may hold the others up."""
+
+    def feeds(
+        self, *, kind: FeedKind | None = None, after: str = "", limit: int | None = None
+    ) -> Sequence[FeedSummary]:
+        """Feeds of a kind (None: of both) by name, from the first name greater than `after`."""
+
+    def count(self, kind: FeedKind) -> int:
+        """How many feeds of this kind there are."""
+
+    def feed(self, name: str, limit: int) -> FeedView | None:
+        """The feed with its newest `limit` entries; None when there is no such feed."""
+
+    def item(self, seq: int) -> EntryView | None:
+        """The item of this sequence number."""
+
+    def near_names(self, name: str) -> Sequence[str]:
+        """Names that someone who typed this one may have meant, the nearest first."""
+
+    def execute(self, text: str) -> Sequence[Outcome]:
+        """Run statements, all or none; raises `LanguageError` and `CatalogError`."""
+
+    def health(self) -> Health:
+        """Cheap: it is asked every few seconds."""
+
+    def measures(self) -> Sequence[Measure]:
+        """What is counted behind the door, in a fixed order."""

@@ -1,0 +1,113 @@
+"""A library on a shelf: the behaviour the door relies on, in memory."""
+
+from __future__ import annotations
+
+import difflib
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from feedweir.deliver.view import EntryView, FeedKind, FeedSummary, FeedView
+from feedweir.errors import CatalogError, LanguageError
+from feedweir.items.model import Item
+from feedweir.web.library import Health, Measure, Outcome, Sample
+
+NOON = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
+
+
+def an_item(seq: int, title: str = "", **changes: object) -> Item:
+    item = Item(
+        source="RiverPost",
+        identity=f"tag:river.example,2026:{seq}",
+        seq=seq,
+        title=title or f"The river on day {seq}",
+        summary=f"<p>Level {seq} cm, <em>falling</em>.</p>",
+        link=f"http://river.example/{seq}",
+        published=NOON,
+        arrived=NOON,
+    )
+    return replace(item, **changes)  # type: ignore[arg-type]
+
+
+@dataclass
+class ShelfLibrary:
+    """Understands two statements: `create feed NAME;` and `drop feed NAME;`."""
+
+    views: dict[str, FeedView] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    is_ready: bool = True
+    is_healthy: bool = True
+    threads: set[str] = field(default_factory=set)
+
+    def put(
+        self, name: str, items: Sequence[Item] = (), *, kind: FeedKind = "virtual", **changes: object
+    ) -> None:
+        entries = tuple(EntryView(item=item, source_title="The River Post") for item in items)
+        view = FeedView(name=name, kind=kind, updated=NOON, entries=entries)
+        self.views[name] = replace(view, **changes)  # type: ignore[arg-type]
+
+    def feeds(
+        self, *, kind: FeedKind | None = None, after: str = "", limit: int | None = None
+    ) -> Sequence[FeedSummary]:
+        names = sorted(
+            name for name, view in self.views.items() if kind in (None, view.kind) and name > after
+        )
+        return [self._summary(name) for name in names[:limit]]
+
+    def _summary(self, name: str) -> FeedSummary:
+        view = self.views[name]
+        failure = self.failures.get(name, "")
+        return FeedSummary(
+            name=name,
+            kind=view.kind,
+            title=view.title,
+            description=view.description,
+            url=f"http://origin.example/{name}" if view.kind == "source" else "",
+            definition=view.definition,
+            item_count=len(view.entries),
+            last_item=max((entry.item.time for entry in view.entries), default=None),
+            failure=failure,
+            failure_count=3 if failure else 0,
+        )
+
+    def count(self, kind: FeedKind) -> int:
+        return len(self.feeds(kind=kind))
+
+    def feed(self, name: str, limit: int) -> FeedView | None:
+        self.threads.add(threading.current_thread().name)
+        view = self.views.get(name)
+        return view and replace(view, entries=view.entries[:limit])
+
+    def item(self, seq: int) -> EntryView | None:
+        entries = (entry for view in self.views.values() for entry in view.entries)
+        return next((entry for entry in entries if entry.item.seq == seq), None)
+
+    def near_names(self, name: str) -> Sequence[str]:
+        return difflib.get_close_matches(name, sorted(self.views))
+
+    def execute(self, text: str) -> Sequence[Outcome]:
+        if text == "crash;":
+            raise RuntimeError("a secret")
+        verb, _, name = text.strip().rstrip(";").rpartition(" feed ")
+        if verb == "drop":
+            raise CatalogError(f"feed {name} is used by Other", hint="drop Other first")
+        if verb != "create":
+            offset = len(text) - len(text.lstrip())
+            raise LanguageError(
+                "not a statement", text=text, offset=offset, expected=("create", "drop"), hint="see"
+            )
+        self.put(name)
+        return [Outcome(message=f"created {name}", name=name)]
+
+    def health(self) -> Health:
+        return Health(is_healthy=self.is_healthy, is_ready=self.is_ready, facts=(("batches", 7),))
+
+    def measures(self) -> Sequence[Measure]:
+        samples = tuple(
+            Sample(len(self.feeds(kind=kind)), (("kind", kind),)) for kind in ("source", "virtual")
+        )
+        return [
+            Measure(name="feedweir_feeds", help="Feeds by kind.", kind="gauge", samples=samples),
+            Measure(name="feedweir_items", help="Items.", kind="counter", samples=(Sample(41),)),
+        ]

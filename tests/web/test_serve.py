@@ -1,0 +1,55 @@
+"""The server starts when it says so, and is gone when it says so."""
+
+from __future__ import annotations
+
+import socket
+import threading
+
+import pytest
+from shelf_library import ShelfLibrary
+from web_client import Client
+
+from feedweir.errors import SettingsError
+from feedweir.web.app import create_app
+from feedweir.web.serve import WebServer
+
+
+def test_port_zero_is_replaced_by_the_port_that_was_bound(library: ShelfLibrary) -> None:
+    server = WebServer(create_app(library))
+    port = server.start()
+    try:
+        assert port > 0
+        assert server.url == f"http://127.0.0.1:{port}"
+        assert Client(port).get("/healthz").status == 200
+    finally:
+        server.stop()
+
+
+def test_stopping_closes_the_port_and_ends_the_thread(library: ShelfLibrary) -> None:
+    server = WebServer(create_app(library))
+    port = server.start()
+    server.stop()
+    server.stop()
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.1", port), timeout=2)
+    assert "feedweir-web" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_the_same_port_can_be_had_again_at_once(library: ShelfLibrary) -> None:
+    with WebServer(create_app(library)) as first:
+        Client(first.port).get("/healthz")
+    with WebServer(create_app(library), port=first.port) as second:
+        assert Client(second.port).get("/healthz").status == 200
+
+
+def test_a_taken_port_is_a_clear_error_for_the_caller(library: ShelfLibrary) -> None:
+    with WebServer(create_app(library)) as server, pytest.raises(SettingsError, match=str(server.port)):
+        WebServer(create_app(library), port=server.port).start()
+
+
+def test_an_idle_connection_does_not_hold_the_server_back(library: ShelfLibrary) -> None:
+    server = WebServer(create_app(library))
+    with socket.create_connection(("127.0.0.1", server.start())) as idle:
+        idle.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert idle.recv(100).startswith(b"HTTP/1.1 200")
+        server.stop()
