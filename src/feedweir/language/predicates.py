@@ -189,15 +189,7 @@ class GraphPattern:
 
 
 Atom: TypeAlias = (
-    Contains
-    | Compare
-    | Similar
-    | References
-    | Extends
-    | SharesLink
-    | FromFeeds
-    | TreePattern
-    | GraphPattern
+    Contains | Compare | Similar | References | Extends | SharesLink | FromFeeds | TreePattern | GraphPattern
 )
 Predicate: TypeAlias = And | Or | Not | AtLeast | Atom
 

@@ -6,10 +6,10 @@ A node is a function from streams to a stream of elements; `docs/language.md` te
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Literal, TypeAlias
 
 from feedweir.language.predicates import JoinPredicate, Predicate, TreePattern
+from feedweir.language.windows import LastItems, TimeSpan, WindowSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +37,6 @@ class Union:
     """Set semantics: an item that arrives by two ways is there once."""
 
     inputs: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TimeSpan:
-    """The items published later than `t - length`."""
-
-    length: timedelta
-
-
-@dataclass(frozen=True, slots=True)
-class LastItems:
-    """The last `count` items."""
-
-    count: int
-
-
-WindowSpec: TypeAlias = TimeSpan | LastItems
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +77,18 @@ class PatternJoin:
 
 
 Node: TypeAlias = Source | Feed | Filter | Union | Window | AnnotationJoin | Block | PatternJoin
+
+__all__ = [
+    "AnnotationJoin",
+    "Block",
+    "Feed",
+    "Filter",
+    "LastItems",
+    "Node",
+    "PatternJoin",
+    "Source",
+    "TimeSpan",
+    "Union",
+    "Window",
+    "WindowSpec",
+]

@@ -1,0 +1,203 @@
+"""Whether a statement makes sense among the names that exist: feeds, variables, cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal, NoReturn, Protocol, TypeAlias
+
+from feedweir.errors import LanguageError
+from feedweir.language.statements import (
+    AlterFeed,
+    Ask,
+    BlockJoin,
+    CreateFeed,
+    Describe,
+    Explain,
+    Group,
+    Member,
+    Named,
+    PathBlock,
+    Place,
+    Query,
+    RegisterFeed,
+    Statement,
+    Subscribe,
+    Xscl,
+)
+from feedweir.language.suggest import near
+from feedweir.language.tokens import Cursor, offset_of
+
+Kind: TypeAlias = Literal["source", "virtual"]
+
+
+class Names(Protocol):
+    """What the checker asks the catalog."""
+
+    def kind_of(self, name: str) -> Kind | None:
+        """What a name stands for; None when nothing has it."""
+
+    def all_names(self) -> Iterable[str]:
+        """Every name of a source or virtual feed."""
+
+    def query_of(self, name: str) -> Query | None:
+        """The definition of a virtual feed."""
+
+
+def check(statement: Statement, names: Names) -> None:
+    """Refuse a statement that names what does not exist, or would make a feed depend on itself."""
+    match statement:
+        case CreateFeed(name, query):
+            if names.kind_of(name) == "source":
+                _fail(
+                    statement.place, name, f"`{name}` is already the name of a source", "choose another name"
+                )
+            _check_query(query, names, statement.place, name)
+        case Ask(query):
+            _check_query(query, names, statement.place)
+        case Explain(inner):
+            check(inner, names)
+        case AlterFeed(name, query=query):
+            _check_known(name, names, statement.place)
+            _check_alter(statement, names)
+            if query is not None:
+                _check_query(query, names, statement.place, name)
+        case RegisterFeed(feed=feed) if feed:
+            _check_known(feed, names, statement.place)
+        case Subscribe(feed):
+            _check_known(feed, names, statement.place)
+        case Describe(name, "feed"):
+            _check_known(name, names, statement.place)
+
+
+def _check_alter(statement: AlterFeed, names: Names) -> None:
+    is_source = names.kind_of(statement.name) == "source"
+    if statement.query is not None and is_source:
+        _fail(statement.place, statement.name, f"`{statement.name}` is a source and has no query", "")
+    if (statement.url is not None or statement.every is not None) and not is_source:
+        hint = f"change its query: alter feed {statement.name} from …"
+        _fail(
+            statement.place, statement.name, f"`{statement.name}` is a virtual feed and is not fetched", hint
+        )
+
+
+def _check_query(query: Query, names: Names, place: Place | None, name: str = "") -> None:
+    source = query.source
+    if type(source) is Named:
+        used: list[str] = [source.name]
+        primary = [source.variable] if source.variable else []
+    else:
+        used = list(_feeds_in(source))
+        primary = list(_variables_in(source))
+    for feed in used:
+        if names.kind_of(feed) is None:
+            _fail_unknown(feed, names, place)
+    variables = primary
+    if query.joins:
+        variables = _check_joins(query, names, place, primary)
+    if len(variables) > 1:
+        _check_once(variables, place)
+    for condition in query.where:
+        if condition.variable and condition.variable not in variables:
+            _fail_variable(condition.variable, variables, place)
+    if name:
+        _check_cycles(name, feeds_used(query) if query.joins else used, names, place)
+
+
+def _check_joins(query: Query, names: Names, place: Place | None, primary: list[str]) -> list[str]:
+    """Check the windows' feeds and the joins' variables; every variable of the query."""
+    variables = list(primary)
+    for join in query.joins:
+        for feed in _feeds_in(join.secondary):
+            _check_known(feed, names, place)
+        if join.primary and join.primary not in primary:
+            _fail_variable(join.primary, primary, place)
+        variables += _variables_in(join.secondary)
+    return variables
+
+
+def _check_once(variables: list[str], place: Place | None) -> None:
+    for variable in variables:
+        if variables.count(variable) > 1:
+            _fail(place, f"${variable}", f"`${variable}` stands for two things", "give each its own variable")
+
+
+def feeds_used(query: Query) -> tuple[str, ...]:
+    """The names of the feeds that a query reads, each once, in order."""
+    members = (query.source, *(join.secondary for join in query.joins))
+    return tuple(dict.fromkeys(name for member in members for name in _feeds_in(member)))
+
+
+def _feeds_in(member: Member) -> Iterator[str]:
+    match member:
+        case Named(name):
+            yield name
+        case Group(members):
+            for part in members:
+                yield from _feeds_in(part)
+        case Xscl(body):
+            yield from _feeds_of_body(body)
+
+
+def _feeds_of_body(body: PathBlock | BlockJoin) -> Iterator[str]:
+    while isinstance(body, BlockJoin):
+        yield body.right.feed
+        body = body.left
+    yield body.feed
+
+
+def _variables_in(member: Member) -> Iterator[str]:
+    if member.variable:
+        yield member.variable
+    if isinstance(member, Group):
+        for part in member.members:
+            yield from _variables_in(part)
+
+
+def _check_cycles(name: str, used: Iterable[str], names: Names, place: Place | None) -> None:
+    """A feed must not read itself, however far down. Each feed below is looked at once."""
+    seen: set[str] = set()
+    waiting: list[tuple[str, ...]] = [(feed,) for feed in used]
+    while waiting:
+        path = waiting.pop()
+        feed = path[-1]
+        if feed == name:
+            way = " → ".join((name, *path))
+            _fail(place, path[0], f"`{name}` would read itself: {way}", "a feed cannot depend on itself")
+        query = names.query_of(feed) if feed not in seen else None
+        seen.add(feed)
+        if query is not None:
+            waiting += [(*path, below) for below in feeds_used(query)]
+
+
+def _check_known(name: str, names: Names, place: Place | None) -> None:
+    if names.kind_of(name) is None:
+        _fail_unknown(name, names, place)
+
+
+def _fail_unknown(name: str, names: Names, place: Place | None) -> NoReturn:
+    hint = near(name, names.all_names()) or f"register feed URL as {name}"
+    _fail(place, name, f"there is no feed `{name}`", hint)
+
+
+def _fail_variable(variable: str, variables: list[str], place: Place | None) -> NoReturn:
+    known = tuple(f"${name}" for name in variables)
+    hint = near(f"${variable}", known) or (
+        f"known here: {', '.join(known)}" if known else "name one with `as`"
+    )
+    _fail(place, f"${variable}", f"nothing here is called `${variable}`", hint)
+
+
+def _fail(place: Place | None, token: str, message: str, hint: str) -> NoReturn:
+    """Raise the error where the statement says `token`."""
+    if place is None:
+        raise LanguageError(message, hint=hint)
+    c = Cursor(place.text)
+    spellings = (token, f"'{token}'", f'"{token}"', f"“{token}”")
+    found = place.token
+    for number in range(place.token, len(c.tokens)):
+        if c.tokens[number] in spellings:
+            found = number
+            break
+        if c.tokens[number] == ";":
+            break
+    raise LanguageError(message, text=place.text, offset=offset_of(place.text, found), hint=hint)

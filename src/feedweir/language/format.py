@@ -1,0 +1,155 @@
+"""Statements to canonical text: `parse(format_statement(s)) == (s,)`."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from feedweir.language.format_predicates import format_join_predicate, format_name, format_predicate
+from feedweir.language.predicates import Or
+from feedweir.language.statements import (
+    AlterFeed,
+    AlterSubscription,
+    Ask,
+    Condition,
+    CreateFeed,
+    DefineWindow,
+    Describe,
+    DropFeed,
+    DropSubscription,
+    Explain,
+    Group,
+    Join,
+    Member,
+    Named,
+    Query,
+    RegisterFeed,
+    Show,
+    Statement,
+    Subscribe,
+    Xscl,
+)
+from feedweir.language.tokens import quoted
+from feedweir.language.windows import format_length, format_window
+
+
+def format_statement(statement: Statement) -> str:
+    """A statement without its `;`."""
+    match statement:
+        case RegisterFeed():
+            return _register(statement)
+        case CreateFeed(name, query, or_replace):
+            head = "create or replace feed" if or_replace else "create feed"
+            return f"{head} {format_name(name)}\n{format_query(query)}"
+        case Ask(query):
+            return format_query(query)
+        case Subscribe():
+            return _subscribe(statement)
+        case AlterFeed():
+            return f"alter feed {format_name(statement.name)} {', '.join(_feed_changes(statement))}"
+        case AlterSubscription():
+            changes = ", ".join(_subscription_changes(statement))
+            return f"alter subscription {format_name(statement.name)} {changes}"
+        case DropFeed(name, if_exists):
+            return f"drop feed {'if exists ' if if_exists else ''}{format_name(name)}"
+        case DropSubscription(name, if_exists):
+            return f"drop subscription {'if exists ' if if_exists else ''}{format_name(name)}"
+        case Describe(name, kind):
+            return f"describe {kind} {format_name(name)}"
+        case Show(what, like):
+            return f"show {what}{f' like {quoted(like)}' if like else ''}"
+        case DefineWindow(name, window):
+            return f"define window {format_name(name)} as {format_window(window)}"
+        case Explain(inner):
+            return f"explain {format_statement(inner)}"
+
+
+def format_query(query: Query) -> str:
+    """`from …`, each clause on a line of its own."""
+    lines = [f"from {_union(query.source)}"]
+    lines += [_join(join) for join in query.joins]
+    if query.where:
+        is_single = len(query.where) == 1
+        lines.append("where " + " and ".join(_condition(part, is_single) for part in query.where))
+    return "\n".join(lines)
+
+
+def _union(member: Member) -> str:
+    """A group without a variable needs no brackets here."""
+    if isinstance(member, Group) and not member.variable:
+        return " | ".join(map(format_member, member.members))
+    return format_member(member)
+
+
+def format_member(member: Member) -> str:
+    """A part of a union, with its variable."""
+    match member:
+        case Named(name, variable):
+            text = format_name(name)
+        case Group(members, variable):
+            text = f"({' | '.join(map(format_member, members))})"
+        case Xscl(variable=variable):
+            text = _xscl(member)
+    return f"{text} as ${variable}" if variable else text
+
+
+def _xscl(member: Xscl) -> str:
+    raise NotImplementedError
+
+
+def _join(join: Join) -> str:
+    primary = f"${join.primary}" if join.primary else ""
+    return (
+        f"join last {format_window(join.window)} on {_union(join.secondary)}"
+        f" with {primary}[{format_join_predicate(join.predicate)}]"
+    )
+
+
+def _condition(condition: Condition, is_single: bool) -> str:
+    text = format_predicate(condition.predicate)
+    if condition.variable:
+        return f"${condition.variable}[{text}]"
+    needs_brackets = isinstance(condition.predicate, Or) and len(condition.predicate.parts) > 1
+    return f"({text})" if needs_brackets and not is_single else text
+
+
+def _register(statement: RegisterFeed) -> str:
+    what = quoted(statement.url) if statement.url else format_name(statement.feed)
+    name = f"as {format_name(statement.name)}"
+    return f"register feed {what}{_apply(statement.apply)} {name}{_every(statement.every)}"
+
+
+def _subscribe(statement: Subscribe) -> str:
+    name = f" as {format_name(statement.name)}" if statement.name else ""
+    output = f"output {statement.channel} {quoted(statement.target)}"
+    head = f"subscribe to {format_name(statement.feed)}{name}{_apply(statement.apply)}"
+    return f"{head} {output}{_every(statement.every)}"
+
+
+def _apply(stylesheet: str | None) -> str:
+    return f" apply {quoted(stylesheet)}" if stylesheet else ""
+
+
+def _every(every: timedelta | None) -> str:
+    return f" every {format_length(every)}" if every is not None else ""
+
+
+def _feed_changes(statement: AlterFeed) -> list[str]:
+    changes = [f"rename to {format_name(statement.rename)}"] if statement.rename is not None else []
+    changes += [f"url {quoted(statement.url)}"] if statement.url is not None else []
+    changes += _common_changes(statement)
+    return changes + ([format_query(statement.query)] if statement.query is not None else [])
+
+
+def _subscription_changes(statement: AlterSubscription) -> list[str]:
+    changes = [f"rename to {format_name(statement.rename)}"] if statement.rename is not None else []
+    changes += [f"apply {quoted(statement.apply)}"] if statement.apply is not None else []
+    if statement.channel is not None:
+        changes.append(f"output {statement.channel} {quoted(statement.target or '')}")
+    return changes + _common_changes(statement)
+
+
+def _common_changes(statement: AlterFeed | AlterSubscription) -> list[str]:
+    changes = [_every(statement.every).strip()] if statement.every is not None else []
+    if statement.is_paused is not None:
+        changes.append("pause" if statement.is_paused else "resume")
+    return changes

@@ -1,0 +1,85 @@
+"""Text to statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from feedweir.language.conditions import predicate
+from feedweir.language.manage import alter, define, describe, drop, show
+from feedweir.language.predicates import Predicate
+from feedweir.language.roses import create, query, register, subscribe
+from feedweir.language.statements import Ask, CreateFeed, Explain, Named, Place, Query, Statement
+from feedweir.language.suggest import near
+from feedweir.language.tokens import Cursor
+from feedweir.language.values import name
+
+
+def parse(text: str) -> tuple[Statement, ...]:
+    """The statements of a script, separated by `;`."""
+    c = Cursor(text)
+    found: list[Statement] = []
+    while True:
+        while c.words[c.at] == ";":
+            c.at += 1
+        if c.at >= len(c.tokens) - 1 or not c.words[c.at]:
+            return tuple(found)
+        found.append(_statement(c))
+        if c.words[c.at] not in _ENDS:
+            raise c.error(
+                f"{c.seen()} is not expected here", expected=("`;` and the next statement", "the end")
+            )
+
+
+def parse_predicate(text: str) -> Predicate:
+    """One predicate by itself, as it would stand in `$r[…]`."""
+    c = Cursor(text)
+    found = predicate(c)
+    if c.words[c.at]:
+        raise c.error(f"{c.seen()} is not expected here", expected=("`and`", "`or`", "the end"))
+    return found
+
+
+_ENDS = frozenset((";", ""))
+
+
+def _statement(c: Cursor) -> Statement:
+    place = Place(c.text, c.at)
+    read = _STATEMENTS.get(c.words[c.at])
+    if read is not None:
+        c.at += 1
+        return read(c, place)
+    raise c.error(
+        f"{c.seen()} does not begin a statement",
+        expected=tuple(_STATEMENTS),
+        hint=near(c.words[c.at], _STATEMENTS),
+    )
+
+
+def _ask(c: Cursor, place: Place) -> Ask:
+    c.at -= 1
+    return Ask(query(c), place)
+
+
+def _explain(c: Cursor, place: Place) -> Explain:
+    """`explain create feed …`, `explain from …`, `explain feed N`."""
+    start = c.at
+    if c.accept("feed"):
+        return Explain(Ask(Query(Named(name(c))), place), place)
+    inner = _statement(c)
+    if not isinstance(inner, (Ask, CreateFeed)):
+        raise c.error("only queries have a plan", at=start, expected=("create feed …", "from …", "feed NAME"))
+    return Explain(inner, place)
+
+
+_STATEMENTS: dict[str, Callable[[Cursor, Place], Statement]] = {
+    "register": register,
+    "create": create,
+    "subscribe": subscribe,
+    "from": _ask,
+    "alter": alter,
+    "drop": drop,
+    "describe": describe,
+    "show": show,
+    "define": define,
+    "explain": _explain,
+}

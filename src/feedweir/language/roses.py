@@ -1,0 +1,149 @@
+"""RoSeS statements: register, create feed, subscribe."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from feedweir.language.conditions import where
+from feedweir.language.joining import join_predicate
+from feedweir.language.statements import (
+    CHANNELS,
+    Channel,
+    CreateFeed,
+    Group,
+    Join,
+    Member,
+    Named,
+    Place,
+    Query,
+    RegisterFeed,
+    Subscribe,
+)
+from feedweir.language.tokens import Cursor
+from feedweir.language.values import length, name, variable, window
+
+
+def register(c: Cursor, place: Place) -> RegisterFeed:
+    """`register feed URL as N` or `register feed M apply 'X.xsl' as N`, perhaps `every 30 minutes`."""
+    c.accept("source")
+    if c.words[c.at] == "feed":
+        c.at += 1
+    url = address(c)
+    feed = "" if url else name(c, "a URL or the name of a feed")
+    apply = stylesheet(c)
+    c.expect("as", hint="register feed URL as NAME")
+    return RegisterFeed(name(c, "a name for the feed"), url, feed, apply, every(c), place)
+
+
+def address(c: Cursor) -> str:
+    """A URL, quoted or not; empty when something else is next."""
+    token = c.tokens[c.at]
+    if "://" in token:
+        c.at += 1
+        return token if token[0] not in "'\"“‘" else token[1:-1].strip()
+    return ""
+
+
+def stylesheet(c: Cursor) -> str:
+    return c.string("the name of a stylesheet") if c.accept("apply") else ""
+
+
+def every(c: Cursor) -> timedelta | None:
+    """`every 3 hours`, if it is there."""
+    if not c.accept("every"):
+        return None
+    start = c.at
+    found = length(c)
+    if found < timedelta(seconds=1):
+        raise c.error("this is too often", at=start, expected=("1 second or more",))
+    return found
+
+
+def create(c: Cursor, place: Place) -> CreateFeed:
+    """`create [or replace] feed N from …`."""
+    or_replace = c.accept("or")
+    if or_replace:
+        c.expect("replace")
+    c.expect("feed", hint="create feed NAME from A | B where …")
+    return CreateFeed(name(c, "a name for the feed"), query(c), or_replace, place)
+
+
+def query(c: Cursor) -> Query:
+    """`from … join … where …`."""
+    c.expect("from")
+    source = union(c)
+    joins: list[Join] = []
+    while c.words[c.at] == "join":
+        c.at += 1
+        joins.append(_join(c))
+    return Query(source, tuple(joins), where(c) if c.accept("where") else ())
+
+
+def union(c: Cursor) -> Member:
+    """`A | B as $b | (C | D) as $cd`."""
+    first = _member(c)
+    if c.words[c.at] != "|":
+        return first
+    members = [first]
+    while c.accept("|"):
+        members.append(_member(c))
+    return Group(tuple(members))
+
+
+def _member(c: Cursor) -> Member:
+    if c.words[c.at] == "(":
+        c.at += 1
+        c.enter()
+        inner = union(c)
+        c.leave()
+        c.expect(")", hint="feeds are separated by `|`")
+        return _named_group(inner, variable(c)) if c.accept("as") else inner
+    found = name(c)
+    return Named(found, variable(c)) if c.words[c.at] == "as" and c.accept("as") else Named(found)
+
+
+def _named_group(inner: Member, label: str) -> Member:
+    """Brackets around one member only give it a variable; one that has a variable keeps it inside a group."""
+    if isinstance(inner, Group) and not inner.variable:
+        return Group(inner.members, label)
+    if not inner.variable and not isinstance(inner, Group):
+        return replace(inner, variable=label)
+    return Group((inner,), label)
+
+
+def _join(c: Cursor) -> Join:
+    c.expect("last", hint="join last 3 months on FEED with $r[…]")
+    spec = window(c)
+    c.expect("on")
+    secondary = union(c)
+    c.expect("with", hint="the join's condition: with $r[title similar window.title]")
+    primary = variable(c) if c.tokens[c.at][:1] == "$" else ""
+    c.expect("[")
+    condition = join_predicate(c)
+    c.expect("]")
+    return Join(spec, secondary, primary, condition)
+
+
+def subscribe(c: Cursor, place: Place) -> Subscribe:
+    """`subscribe to N [as S] [apply 'T.xsl'] output mail 'a@b.c' [every 3 hours]`."""
+    c.expect("to")
+    feed = name(c)
+    label = name(c, "a name for the subscription") if c.accept("as") else ""
+    apply = stylesheet(c)
+    c.expect("output", hint="subscribe to FEED output mail 'you@example.org' every 3 hours")
+    channel, target = output(c)
+    return Subscribe(feed, channel, target, apply, every(c), label, place)
+
+
+def output(c: Cursor) -> tuple[Channel, str]:
+    """A channel and where it leads."""
+    word = c.words[c.at]
+    for channel in CHANNELS:
+        if word == channel:
+            c.at += 1
+            return channel, address(c) or c.string(_TARGETS[channel])
+    raise c.unknown("a channel", CHANNELS)
+
+
+_TARGETS: dict[Channel, str] = {"mail": "a mail address", "file": "the name of a file", "webhook": "a URL"}

@@ -1,0 +1,163 @@
+"""Literals: numbers, dates, lengths of time, names."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from feedweir.language.predicates import Now
+from feedweir.language.tokens import Cursor, unquoted
+from feedweir.language.windows import COUNTS, UNITS, LastItems, TimeSpan, WindowSpec, length_of
+
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}$")
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][0-9]+|[eE]-[0-9]+)?$")
+
+_RESERVED = (
+    "alter and apply as at create define describe drop every exists explain feed from graph in join last not now"
+    " of on or output path register replace search select show subscribe subscription to where window with"
+    " xscl true false"
+)
+RESERVED = frozenset(_RESERVED.split())
+"""Words that cannot be names without quotes."""
+
+
+def is_number(token: str) -> bool:
+    return _NUMBER.match(token) is not None
+
+
+def number(c: Cursor) -> float:
+    """A number, perhaps with a sign."""
+    sign = -1.0 if c.accept("-") else 1.0
+    token = c.tokens[c.at]
+    value = float(token) if _NUMBER.match(token) else float("inf")
+    if value == float("inf"):
+        raise c.error(f"{c.seen()} is not a number", expected=("a number",))
+    c.at += 1
+    return sign * value
+
+
+def count(c: Cursor, what: str) -> int:
+    """A whole number that is not negative."""
+    token = c.tokens[c.at]
+    if not (token.isascii() and token.isdigit() and len(token) < 10):
+        raise c.error(f"{c.seen()} is not {what}", expected=(what,))
+    c.at += 1
+    return int(token)
+
+
+def length(c: Cursor) -> timedelta:
+    """`3 hours`; `every hour` may leave out the 1."""
+    token = "1" if c.words[c.at] in UNITS else c.tokens[c.at]
+    if token is c.tokens[c.at]:
+        if not is_number(token):
+            raise c.error(
+                f"{c.seen()} is not a length of time", expected=("a number and a unit, as in `3 hours`",)
+            )
+        c.at += 1
+    unit = c.words[c.at]
+    if unit not in UNITS:
+        raise c.unknown("a unit of time", tuple(f"{name}s" for name in _UNIT_NAMES))
+    found = length_of(token, unit)
+    if found is None:
+        raise c.error("this time is too long", at=c.at - 1, hint="the longest is 1000 years")
+    c.at += 1
+    return found
+
+
+_UNIT_NAMES = ("second", "minute", "hour", "day", "week", "month", "year")
+
+
+def window(c: Cursor) -> WindowSpec:
+    """`3 months`, `50 items`, or a name that `define window` gave."""
+    token = c.tokens[c.at]
+    known = c.windows.get(token)
+    if known is not None:
+        c.at += 1
+        return known
+    if c.words[c.at + 1] in COUNTS if token else False:
+        start = c.at
+        number_of_items = count(c, "a number of items")
+        c.at += 1
+        if not number_of_items:
+            raise c.error("a window of no items holds nothing", at=start, expected=("1 item or more",))
+        return LastItems(number_of_items)
+    if not is_number(token) and c.words[c.at] not in UNITS:
+        raise c.error(
+            f"{c.seen()} is not a window",
+            expected=("a length of time, as in `30 days`", "a number of items, as in `50 items`"),
+            hint=f"`define window {token} as 30 days;` gives a window a name" if token.isalnum() else "",
+        )
+    start = c.at
+    found = length(c)
+    if not found:
+        raise c.error("a window of no length holds nothing", at=start)
+    return TimeSpan(found)
+
+
+def moment(c: Cursor) -> tuple[datetime | Now, bool]:
+    """A date, a date with a time, or `now ± length`; and whether it was a date alone."""
+    if c.accept("now"):
+        return now(c), False
+    token = c.tokens[c.at]
+    text = unquoted(token) if c.is_string() else token
+    found = time_of(text)
+    if found is None:
+        raise c.error(
+            f"{c.seen()} is not a date",
+            expected=("a date, as in `2020-11-03` or `'2020-11-03 14:30'`", "`now - 2 days`"),
+        )
+    c.at += 1
+    return found, _DATE.match(text.strip()) is not None
+
+
+def now(c: Cursor) -> Now:
+    """What follows `now`."""
+    if c.accept("-"):
+        return Now(-length(c))
+    if c.accept("+"):
+        return Now(length(c))
+    return Now()
+
+
+def time_of(text: str) -> datetime | None:
+    """A moment as people and ISO 8601 write it; without a zone it is UTC."""
+    text = text.strip()
+    if not text[:4].isdigit() or not text.isascii():
+        return None
+    if _DATE.match(text):
+        text = "-".join(part.zfill(2) for part in text.split("-"))
+    try:
+        found = datetime.fromisoformat(text)
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def name(c: Cursor, what: str = "the name of a feed") -> str:
+    """A name: a word that is not reserved, or anything between quotes."""
+    token = c.tokens[c.at]
+    if c.is_string():
+        found = unquoted(token)
+        if not found.strip():
+            raise c.error("a name cannot be empty", expected=(what,))
+        c.at += 1
+        return found
+    if not (token[:1].isalnum() or token[:1] == "_") or "://" in token:
+        raise c.error(f"{c.seen()} is not {what}", expected=(what,))
+    if c.words[c.at] in RESERVED:
+        raise c.error(
+            f"`{token}` is a reserved word",
+            expected=(what,),
+            hint=f"put it between quotes to use it: '{token}'",
+        )
+    c.at += 1
+    return token
+
+
+def variable(c: Cursor) -> str:
+    """`$name`, without the sign."""
+    token = c.tokens[c.at]
+    if token[:1] != "$" or len(token) < 2:
+        raise c.error(f"{c.seen()} is not a variable", expected=("a variable, as in `$r`",))
+    c.at += 1
+    return token[1:]
