@@ -1,7 +1,7 @@
 """The landing log: every document as it came, in the order it came.
 
 A directory of immutable Parquet files, `SEGMENT.parquet`, numbered 1, 2, 3, … without holes. The number of a
-document is decided here and nowhere else, so the order of landing is the order of the stream. A segment appears
+document is decided here and nowhere else: the order of landing is the order of the stream. A segment appears
 by a rename after its bytes are on disk: a crash leaves either no segment or a whole one.
 """
 

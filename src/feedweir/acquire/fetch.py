@@ -1,0 +1,249 @@
+"""Fetch one source politely: conditional, bounded in size, time and redirects, and never an exception."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from urllib.parse import unquote, urlsplit
+
+from feedweir.acquire.decoding import ACCEPT_ENCODING, TooLarge, Undecodable, decoded
+from feedweir.acquire.exchange import (
+    Agent,
+    Changed,
+    Failed,
+    FetchRequest,
+    FetchResult,
+    Gone,
+    Limits,
+    Reason,
+    Request,
+    Response,
+    Transport,
+    TransportError,
+    Unchanged,
+    Validators,
+)
+from feedweir.acquire.http_rules import (
+    PERMANENT_REDIRECTS,
+    REDIRECTS,
+    all_values,
+    freshness_s,
+    header,
+    host_of,
+    links_of,
+    retry_after_s,
+    wire_url,
+)
+from feedweir.acquire.landing import Landed
+
+ACCEPT = (
+    "application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml,"
+    " application/xml;q=0.9, text/xml;q=0.9, application/json;q=0.8, */*;q=0.1"
+)
+_DOCUMENT_STATUSES = frozenset({200, 203, 226})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetcher:
+    """Everything a fetch needs beside its request."""
+
+    transport: Transport
+    clock: Callable[[], datetime]
+    limits: Limits = field(default_factory=Limits)
+    agent: Agent = field(default_factory=Agent)
+
+    async def fetch(self, request: FetchRequest) -> FetchResult:
+        """Look at a source once. Whatever goes wrong is the result's outcome."""
+        trail = _Trail()
+        try:
+            async with asyncio.timeout(self.limits.total_s):
+                return await self._follow(request, trail)
+        except TimeoutError:
+            outcome = Failed(reason=Reason.SLOW, detail=f"no document within {self.limits.total_s:g} s")
+        except TransportError as error:
+            outcome = Failed(reason=error.reason, detail=error.detail)
+        return FetchResult(source=request.source, at=self.clock(), outcome=outcome, hosts=tuple(trail.hosts))
+
+    async def _follow(self, request: FetchRequest, trail: _Trail) -> FetchResult:
+        url = wire_url(request.url)
+        if url is None:
+            raise TransportError(Reason.BAD_URL, request.url[:200])
+        for _ in range(self.limits.max_redirects + 1):
+            trail.hosts.append(host_of(url))
+            async with self._opened(request, url) as response:
+                if response.status not in REDIRECTS:
+                    return await self._judged(request, url, response, trail)
+                url = trail.onwards(url, response)
+        raise TransportError(Reason.REDIRECTS, f"more than {self.limits.max_redirects}, last {url[:200]}")
+
+    def _opened(self, request: FetchRequest, url: str) -> _FirstByte:
+        headers = request_headers(request, url, self.agent)
+        return _FirstByte(self.transport, Request(url, headers), self.limits.first_byte_s)
+
+    async def _judged(
+        self, request: FetchRequest, url: str, response: Response, trail: _Trail
+    ) -> FetchResult:
+        now = self.clock()
+        links = links_of(all_values(response.headers, "link"), url)
+        result = FetchResult(
+            source=request.source,
+            at=now,
+            outcome=Gone(),
+            status=response.status,
+            fresh_s=freshness_s(response.headers, now),
+            retry_after_s=retry_after_s(response.headers, now),
+            hub=next((link.url for link in links if "hub" in link.rels), ""),
+            topic=next((link.url for link in links if "self" in link.rels), ""),
+            hosts=tuple(trail.hosts),
+        )
+        if response.status == 410:
+            return result
+        if response.status == 304 and request.validators.url == url:
+            outcome = Unchanged(validators=refreshed(request.validators, response))
+            return replace(result, outcome=outcome, moved_to=trail.moved_to)
+        if response.status not in _DOCUMENT_STATUSES:
+            return replace(result, outcome=Failed(reason=Reason.STATUS, detail=f"HTTP {response.status}"))
+        wire = await self._body(response)
+        body = self._unpacked(wire, response)
+        return replace(
+            result,
+            outcome=outcome_of(request, url, response, body, now),
+            moved_to=trail.moved_to,
+            wire_bytes=len(wire),
+        )
+
+    async def _body(self, response: Response) -> bytes:
+        """The body on the wire; a server that goes on and on is left as soon as the limit is passed."""
+        limit = self.limits.max_wire_bytes
+        declared = header(response.headers, "content-length") or ""
+        if declared.isascii() and declared.isdigit() and int(declared[:18]) > limit:
+            raise TransportError(Reason.TOO_LARGE, f"{declared[:18]} bytes announced, {limit} allowed")
+        parts: list[bytes] = []
+        size = 0
+        async for chunk in response.chunks:
+            size += len(chunk)
+            if size > limit:
+                raise TransportError(Reason.TOO_LARGE, f"more than {limit} bytes")
+            parts.append(chunk)
+        return b"".join(parts)
+
+    def _unpacked(self, wire: bytes, response: Response) -> bytes:
+        try:
+            body = decoded(wire, header(response.headers, "content-encoding") or "", self.limits.max_bytes)
+        except TooLarge:
+            raise TransportError(Reason.BOMB, f"more than {self.limits.max_bytes} bytes") from None
+        except Undecodable as error:
+            raise TransportError(Reason.ENCODING, str(error)) from None
+        if not body.strip():
+            raise TransportError(Reason.EMPTY)
+        return body
+
+
+class _Trail:
+    """Where redirects have led so far."""
+
+    def __init__(self) -> None:
+        self.hosts: list[str] = []
+        self.moved_to = ""
+        self._all_permanent = True
+
+    def onwards(self, url: str, response: Response) -> str:
+        target = wire_url(header(response.headers, "location") or "", url)
+        if target is None or not header(response.headers, "location"):
+            raise TransportError(Reason.PROTOCOL, f"HTTP {response.status} without a usable Location")
+        # Only an unbroken chain of permanent redirects says where the feed lives now.
+        self._all_permanent = self._all_permanent and response.status in PERMANENT_REDIRECTS
+        if self._all_permanent:
+            self.moved_to = target
+        return target
+
+
+class _FirstByte:
+    """Opens an exchange, but waits only so long for the answer to begin."""
+
+    def __init__(self, transport: Transport, request: Request, first_byte_s: float) -> None:
+        self._exchange = transport.open(request)
+        self._first_byte_s = first_byte_s
+
+    async def __aenter__(self) -> Response:
+        try:
+            async with asyncio.timeout(self._first_byte_s):
+                return await self._exchange.__aenter__()
+        except TimeoutError:
+            raise TransportError(Reason.SLOW, f"no answer within {self._first_byte_s:g} s") from None
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self._exchange.__aexit__(*raised)  # type: ignore[arg-type]
+
+
+def request_headers(request: FetchRequest, url: str, agent: Agent) -> tuple[tuple[str, str], ...]:
+    """What we say to a server: who we are, what we read, what we have; no cookie, no referrer."""
+    headers = [
+        ("User-Agent", agent.header(request.subscribers)),
+        ("Accept", ACCEPT),
+        ("Accept-Encoding", ACCEPT_ENCODING),
+    ]
+    validators = request.validators
+    # Validators belong to one address; sent to another they could call a different document unchanged.
+    if validators.url == url and validators.etag:
+        headers.append(("If-None-Match", validators.etag))
+    if validators.url == url and validators.last_modified:
+        headers.append(("If-Modified-Since", validators.last_modified))
+    credentials = _credentials(request.url)
+    if credentials and host_of(request.url) == host_of(url):
+        headers.append(("Authorization", credentials))
+    return tuple(headers)
+
+
+def outcome_of(
+    request: FetchRequest, url: str, response: Response, body: bytes, now: datetime
+) -> Changed | Unchanged:
+    """A 200 is news only if its bytes differ from the last one's."""
+    body_hash = hashlib.blake2b(body, digest_size=16).hexdigest()
+    validators = Validators(
+        url=url,
+        etag=_sendable(header(response.headers, "etag")),
+        last_modified=_sendable(header(response.headers, "last-modified")),
+        body_hash=body_hash,
+    )
+    if body_hash == request.validators.body_hash:
+        return Unchanged(validators=validators)
+    media_type = header(response.headers, "content-type") or ""
+    document = Landed(source=request.source, url=url, media_type=media_type, arrived=now, body=body)
+    return Changed(document=document, validators=validators)
+
+
+def refreshed(validators: Validators, response: Response) -> Validators:
+    """A 304 may bring newer validators; what it does not mention stays."""
+    return replace(
+        validators,
+        etag=_sendable(header(response.headers, "etag")) or validators.etag,
+        last_modified=_sendable(header(response.headers, "last-modified")) or validators.last_modified,
+    )
+
+
+def _sendable(value: str | None) -> str:
+    """A validator that can go back exactly as it came; one that cannot would only be wrong."""
+    if not value or any(character in "\r\n\0" for character in value):
+        return ""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        return ""
+    return value
+
+
+def _credentials(url: str) -> str:
+    """Basic credentials that a user wrote into the address of a private feed."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    if not parts.username:
+        return ""
+    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return "Basic " + b64encode(pair.encode("utf-8")).decode("ascii")

@@ -1,0 +1,92 @@
+"""What is remembered of a source between two looks. It survives restarts; nothing else has to."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from feedweir.acquire.exchange import Validators
+from feedweir.acquire.refresh.history import History
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hints:
+    """What the document itself asks of its readers."""
+
+    ttl_s: int = 0
+    skip_hours: tuple[int, ...] = ()
+    """Hours of the day in UTC."""
+    skip_days: tuple[int, ...] = ()
+    """Monday is 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceState:
+    """One source: where it is, what we know of it, when to look next."""
+
+    source: str
+    url: str
+    next_at: datetime
+    not_before: datetime | None = None
+    """What the server and the document allow; learning may move `next_at`, but not before this."""
+    validators: Validators = field(default_factory=Validators)
+    looked_at: datetime | None = None
+    """The last look that succeeded, changed or not."""
+    failures: int = 0
+    """In a row."""
+    failure: str = ""
+    """The last look's failure, empty when it went well."""
+    is_unreadable: bool = False
+    """The last document was no feed; as long as it does not change, looking again is failing again."""
+    is_stopped: bool = False
+    """The publisher said 410; a person may start it again."""
+    moved_to: str = ""
+    """Where a permanent redirect led once; a second sighting makes it the address."""
+    hosts: tuple[str, ...] = ()
+    """Every host the last look had to ask."""
+    hints: Hints = Hints()
+    history: History = field(default_factory=History)
+    unlearned: tuple[tuple[datetime, datetime], ...] = ()
+    """Looks that brought a document whose items have not been counted yet: (look before, this look)."""
+    subscribers: int = 1
+
+
+def to_json(state: SourceState) -> str:
+    """A state as text, for whoever keeps it."""
+    return json.dumps(asdict(state), default=_plain, sort_keys=True, separators=(",", ":"))
+
+
+def from_json(text: str) -> SourceState:
+    """The state that `to_json` wrote; fields that an older version did not know have their defaults."""
+    fields: dict[str, Any] = _with_tuples(json.loads(text))
+    for name in ("next_at", "not_before", "looked_at"):
+        if fields.get(name):
+            fields[name] = datetime.fromisoformat(fields[name])
+    fields["validators"] = Validators(**fields.get("validators", {}))
+    fields["hints"] = Hints(**_with_tuples(fields.get("hints", {})))
+    history: dict[str, Any] = {name: _decoded(value) for name, value in fields.get("history", {}).items()}
+    fields["history"] = History(**history)
+    fields["unlearned"] = tuple(
+        (datetime.fromisoformat(start), datetime.fromisoformat(end))
+        for start, end in fields.get("unlearned", ())
+    )
+    return SourceState(**fields)
+
+
+def _with_tuples(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return {"base64": b64encode(value).decode("ascii")}
+    raise TypeError(f"{type(value).__name__} has no place in a source's state")
+
+
+def _decoded(value: Any) -> Any:
+    return b64decode(value["base64"]) if isinstance(value, dict) else value
