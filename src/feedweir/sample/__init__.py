@@ -1,0 +1,1 @@
+"""A sample to begin with: a small origin that plays invented feeds, and statements about them."""
