@@ -99,7 +99,7 @@ def stories(channel: Channel, now: datetime) -> tuple[Story, ...]:
 
 def story(channel: Channel, number: int, now: datetime) -> Story:
     """A story as it reads now: before or after its correction."""
-    template = _template(channel, number)
+    template = channel.templates[number % len(channel.templates)]
     edited = edit_time(channel, number)
     is_edited = edited is not None and edited <= now
     words = {name: options[_draw(channel, number, name, len(options))] for name, options in channel.slots}
@@ -123,15 +123,6 @@ def story(channel: Channel, number: int, now: datetime) -> Story:
 _CORRECTED = "This story was corrected after it was first published."
 
 
-def _template(channel: Channel, number: int) -> Template:
-    """Every round tells each template once, in an order of its own."""
-    round_number, place = divmod(number, len(channel.templates))
-    order = sorted(
-        range(len(channel.templates)), key=lambda index: _hash(channel.name, round_number, "order", index)
-    )
-    return channel.templates[order[place]]
-
-
 def told_at(channel: Channel, number: int) -> datetime:
     return EPOCH + timedelta(seconds=number * channel.period_s)
 
@@ -150,10 +141,9 @@ def modified(channel: Channel, now: datetime) -> datetime:
 
 
 def _draw(channel: Channel, number: int, slot: str, size: int) -> int:
-    return _hash(channel.name, number, slot, 0) % size
+    return _hash(f"{channel.name}/{number}/{slot}") % size
 
 
-def _hash(name: str, number: int, slot: str, index: int) -> int:
+def _hash(key: str) -> int:
     """Not `random`, whose sequence is not promised from one Python to the next; not `hash`, which is salted."""
-    digest = hashlib.blake2b(f"{name}/{number}/{slot}/{index}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big")
+    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big")
