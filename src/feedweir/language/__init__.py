@@ -4,6 +4,7 @@ from feedweir.language.check import Names, check, feeds_used
 from feedweir.language.format import format_query, format_statement
 from feedweir.language.format_predicates import format_predicate
 from feedweir.language.parse import parse, parse_predicate
+from feedweir.language.search import parse_search
 from feedweir.language.statements import Query, Statement
 
 __all__ = [
@@ -17,4 +18,5 @@ __all__ = [
     "format_statement",
     "parse",
     "parse_predicate",
+    "parse_search",
 ]

@@ -7,6 +7,7 @@ from typing import Literal, NoReturn, Protocol, TypeAlias
 
 from feedweir.errors import LanguageError
 from feedweir.language.statements import (
+    EVERY_SOURCE,
     AlterFeed,
     Ask,
     BlockJoin,
@@ -89,7 +90,7 @@ def _check_query(query: Query, names: Names, place: Place | None, name: str = ""
         used = list(_feeds_in(source))
         primary = list(_variables_in(source))
     for feed in used:
-        if names.kind_of(feed) is None:
+        if names.kind_of(feed) is None and feed != EVERY_SOURCE:
             _fail_unknown(feed, names, place)
     variables = primary
     if query.joins:
@@ -170,7 +171,7 @@ def _check_cycles(name: str, used: Iterable[str], names: Names, place: Place | N
 
 
 def _check_known(name: str, names: Names, place: Place | None) -> None:
-    if names.kind_of(name) is None:
+    if names.kind_of(name) is None and name != EVERY_SOURCE:
         _fail_unknown(name, names, place)
 
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from feedweir.errors import LanguageError
 from feedweir.language.atoms import WHOLE, atom, condition_on, quantity
+from feedweir.language.graphs import braced_graph
+from feedweir.language.paths import tree_pattern
 from feedweir.language.predicates import FALSE, TRUE, And, AtLeast, FromFeeds, Not, Or, Predicate
+from feedweir.language.search import parse_search
 from feedweir.language.statements import Condition
 from feedweir.language.tokens import Cursor
 from feedweir.language.values import name, variable
@@ -95,6 +99,22 @@ def _from_feeds(c: Cursor) -> FromFeeds:
     return FromFeeds(tuple(names))
 
 
+def _search(c: Cursor) -> Predicate:
+    """`search 'what people type'`."""
+    c.at += 1
+    start = c.at
+    text = c.string("what to search for")
+    try:
+        return parse_search(text)
+    except LanguageError as problem:
+        raise c.error(f"in this search: {problem.message}", at=start, hint=problem.hint) from problem
+
+
+def _path(c: Cursor) -> Predicate:
+    c.at += 1
+    return tree_pattern(c)
+
+
 def _true(c: Cursor) -> Predicate:
     c.at += 1
     return TRUE
@@ -118,6 +138,9 @@ _OPENERS: dict[str, Callable[[Cursor], Predicate]] = {
     "any": _some_of,
     "at": _some_of,
     "from": _from_feeds,
+    "search": _search,
+    "path": _path,
+    "graph": braced_graph,
     "true": _true,
     "false": _false,
 }

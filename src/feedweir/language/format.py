@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from feedweir.language.format_predicates import format_join_predicate, format_name, format_predicate
+from feedweir.language.format_predicates import (
+    format_join_predicate,
+    format_name,
+    format_path,
+    format_predicate,
+)
 from feedweir.language.predicates import Or
 from feedweir.language.statements import (
     AlterFeed,
     AlterSubscription,
     Ask,
+    BlockJoin,
     Condition,
     CreateFeed,
     DefineWindow,
@@ -21,6 +27,7 @@ from feedweir.language.statements import (
     Join,
     Member,
     Named,
+    PathBlock,
     Query,
     RegisterFeed,
     Show,
@@ -93,7 +100,16 @@ def format_member(member: Member) -> str:
 
 
 def _xscl(member: Xscl) -> str:
-    raise NotImplementedError
+    select = f"SELECT {quoted(member.select)} FROM " if member.select else ""
+    return f"xscl {{ {select}{_body(member.body)} }}"
+
+
+def _body(body: PathBlock | BlockJoin) -> str:
+    if isinstance(body, PathBlock):
+        return f"{format_name(body.feed)}{format_path(body.pattern)}"
+    equalities = " AND ".join(f"{left}={right}" for left, right in body.equalities)
+    braces = f"{equalities}, {format_window(body.window)}" if equalities else format_window(body.window)
+    return f"{_body(body.left)} {body.kind.upper()}{{{braces}}} {_body(body.right)}"
 
 
 def _join(join: Join) -> str:

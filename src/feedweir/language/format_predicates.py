@@ -9,9 +9,13 @@ from feedweir.language.predicates import (
     And,
     AtLeast,
     Compare,
+    Constant,
     Contains,
     Extends,
     FromFeeds,
+    GraphPattern,
+    GraphTerm,
+    Iri,
     JoinAnd,
     JoinNot,
     JoinOr,
@@ -19,14 +23,18 @@ from feedweir.language.predicates import (
     Not,
     Now,
     Or,
+    PatternNode,
     Predicate,
     References,
     Relates,
     SharesLink,
     Similar,
     Term,
+    TreePattern,
     Value,
+    Variable,
 )
+from feedweir.language.statements import EVERY_SOURCE
 from feedweir.language.tokens import is_plain_name, quoted
 from feedweir.language.values import RESERVED
 from feedweir.language.windows import format_length
@@ -78,6 +86,10 @@ def _atom(atom: Predicate) -> str:
             return _on(attribute, f"shares-link ({', '.join(map(quoted, urls))})")
         case FromFeeds(names):
             return f"from ({' | '.join(map(format_name, names))})"
+        case TreePattern(root):
+            return f"path {format_path(root)}"
+        case GraphPattern():
+            return f"graph {{ {_graph(atom)} }}"
     raise TypeError(f"not a predicate: {atom!r}")
 
 
@@ -135,7 +147,43 @@ def format_number(value: float) -> str:
 
 def format_name(name: str) -> str:
     """A feed's name, between quotes when it needs them."""
+    if name == EVERY_SOURCE:
+        return name
     return name if is_plain_name(name) and name.lower() not in RESERVED else quoted(name)
+
+
+# Patterns
+
+
+def format_path(node: PatternNode) -> str:
+    """A tree pattern: every branch in brackets, so that a step has nothing but brackets after it."""
+    value = ""
+    if node.op is not None and node.value is not None:
+        literal = quoted(node.value) if isinstance(node.value, str) else format_number(node.value)
+        value = f"[. {node.op} {literal}]"
+    variable = f"->{node.variable}" if node.variable else ""
+    branches = "".join(f"[.{format_path(child)}]" for child in node.children)
+    return f"{node.axis}{node.name}{variable}{value}{branches}"
+
+
+def _graph(pattern: GraphPattern) -> str:
+    triples = " and ".join(
+        f"({', '.join(map(_graph_term, (t.subject, t.predicate, t.object)))})" for t in pattern.triples
+    )
+    if not pattern.constraints:
+        return triples
+    constraints = " and ".join(f"?{c.variable} {c.op} {format_value(c.value)}" for c in pattern.constraints)
+    return f"{triples} such that ({constraints})"
+
+
+def _graph_term(term: GraphTerm) -> str:
+    match term:
+        case Variable(name):
+            return f"?{name}"
+        case Iri(iri):
+            return f"<{iri}>"
+        case Constant(value):
+            return format_value(value)
 
 
 # Join predicates

@@ -8,6 +8,7 @@ from feedweir.language.conditions import predicate
 from feedweir.language.manage import alter, define, describe, drop, show
 from feedweir.language.predicates import Predicate
 from feedweir.language.roses import create, query, register, subscribe
+from feedweir.language.select import begins_query, select
 from feedweir.language.statements import Ask, CreateFeed, Explain, Named, Place, Query, Statement
 from feedweir.language.suggest import near
 from feedweir.language.tokens import Cursor
@@ -48,6 +49,8 @@ def _statement(c: Cursor) -> Statement:
     if read is not None:
         c.at += 1
         return read(c, place)
+    if begins_query(c):
+        return select(c, place)
     raise c.error(
         f"{c.seen()} does not begin a statement",
         expected=tuple(_STATEMENTS),

@@ -9,6 +9,7 @@ from feedweir.language.conditions import where
 from feedweir.language.joining import join_predicate
 from feedweir.language.statements import (
     CHANNELS,
+    EVERY_SOURCE,
     Channel,
     CreateFeed,
     Group,
@@ -22,6 +23,7 @@ from feedweir.language.statements import (
 )
 from feedweir.language.tokens import Cursor
 from feedweir.language.values import length, name, variable, window
+from feedweir.language.xscl import braced
 
 
 def register(c: Cursor, place: Place) -> RegisterFeed:
@@ -99,7 +101,10 @@ def _member(c: Cursor) -> Member:
         c.leave()
         c.expect(")", hint="feeds are separated by `|`")
         return _named_group(inner, variable(c)) if c.accept("as") else inner
-    found = name(c)
+    if c.words[c.at] == "xscl" and c.words[c.at + 1] == "{":
+        pattern = braced(c)
+        return replace(pattern, variable=variable(c)) if c.accept("as") else pattern
+    found = EVERY_SOURCE if c.accept("*") else name(c)
     return Named(found, variable(c)) if c.words[c.at] == "as" and c.accept("as") else Named(found)
 
 

@@ -18,9 +18,13 @@ class Place:
     token: int
 
 
+EVERY_SOURCE = "*"
+"""The name that stands for all sources together."""
+
+
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A feed by its name: a source or a virtual feed."""
+    """A feed by its name: a source or a virtual feed, or `*` for every source."""
 
     name: str
     variable: str = ""

@@ -21,7 +21,7 @@ _SKIP = r"""(?:\s++|--[^\n]*+|(?<![^\s;,(){}])/\*(?:[^*]++|\*(?!/))*+\*/)*+"""
 """Space and comments. `/*` opens a comment only after a space or a bracket: in `S/*` it is a path."""
 _TOKEN = r"""(
     (?:[sS][eE][lL][eE][cC][tT])\s*+<(?:[^>]*+>){1,2000}?(?=\s*+[fF][rR][oO][mM]\b)  # SELECT <xml> up to FROM
-  | [^\W\d][\w+.-]*://[^\s'"“”<>]*[^\s'"“”<>,;)\]}.]           # a URL without quotes
+  | [^\W\d][\w+.-]*://(?:[^\s'"“”<>,]|,(?![\s?<'"“(]|[a-z]+://))*[^\s'"“”<>,;)\]}.]           # a URL without quotes
   | [nN][oO][wW](?=\s*+[-+])
   | \w++(?:(?:\.\.|[-.:\#])\w++)*+(?:'++(?=[\s=,\]}).;/\[]|$))?  # names, numbers, dates; XSCL's primed names
   | '(?:[^']++|'')*+'

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from feedweir.language.check import Names
 from feedweir.language.predicates import And, Predicate, TreePattern
 from feedweir.language.statements import (
+    EVERY_SOURCE,
     BlockJoin,
     Group,
     Join,
@@ -51,7 +52,7 @@ def _simple(query: Query, names: Names) -> Node:
 
 
 def _leaf(name: str, names: Names) -> Source | Feed:
-    return Source(name) if names.kind_of(name) == "source" else Feed(name)
+    return Source(name) if name == EVERY_SOURCE or names.kind_of(name) == "source" else Feed(name)
 
 
 def conjunction(predicates: tuple[Predicate, ...]) -> Predicate:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from feedweir.language.predicates import TRUE, Predicate
+from feedweir.language.statements import EVERY_SOURCE
 from feedweir.plan.build import conjunction
 from feedweir.plan.expand import inputs_of
 from feedweir.plan.nodes import Filter, Node, Source, Union
 
 Branch: TypeAlias = tuple[tuple[str, ...], Predicate]
-"""The items of these sources that satisfy this predicate."""
+"""The items of these sources (none named: of every source) that satisfy this predicate."""
 
 
 def is_join_free(node: Node) -> bool:
@@ -26,7 +27,10 @@ def branches(node: Node) -> tuple[Branch, ...]:
     by_predicate: dict[Predicate, dict[str, None]] = {}
     for source, predicate in _pairs(node):
         by_predicate.setdefault(predicate, {})[source] = None
-    return tuple((tuple(sources), predicate) for predicate, sources in by_predicate.items())
+    return tuple(
+        (() if EVERY_SOURCE in sources else tuple(sources), predicate)
+        for predicate, sources in by_predicate.items()
+    )
 
 
 def _pairs(node: Node) -> list[tuple[str, Predicate]]:

@@ -14,7 +14,7 @@ from feedweir.language.windows import LastItems, TimeSpan, WindowSpec
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The stream of a registered source."""
+    """The stream of a registered source; `*` is that of all sources together."""
 
     name: str
 

@@ -1,0 +1,232 @@
+"""Graph patterns: `graph { (s, p, ?o) and (?o, year, ?x) such that (?x > 2003) }`, and RDQL's SELECT … WHERE.
+
+`<…>` and URLs are IRIs, `?x` is a variable, `prefix:name` an IRI by a prefix; other words and quoted texts are
+constants, which stand for a literal of that text or for an IRI that ends with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from feedweir.language.atoms import COMPARISONS
+from feedweir.language.predicates import Constant, Constraint, GraphPattern, GraphTerm, Iri, Triple, Variable
+from feedweir.language.suggest import near
+from feedweir.language.tokens import Cursor, unquoted
+from feedweir.language.values import is_number, number
+
+PREFIXES = {
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "xsd": "http://www.w3.org/2001/XMLSchema#",
+    "rss": "http://purl.org/rss/1.0/",
+    "content": "http://purl.org/rss/1.0/modules/content/",
+    "sy": "http://purl.org/rss/1.0/modules/syndication/",
+    "dc": "http://purl.org/dc/elements/1.1/",
+    "dcterms": "http://purl.org/dc/terms/",
+    "atom": "http://www.w3.org/2005/Atom",
+    "foaf": "http://xmlns.com/foaf/0.1/",
+    "doap": "http://usefulinc.com/ns/doap#",
+    "geo": "http://www.w3.org/2003/01/geo/wgs84_pos#",
+    "media": "http://search.yahoo.com/mrss/",
+    "schema": "http://schema.org/",
+    "sioc": "http://rdfs.org/sioc/ns#",
+}
+"""Known without being declared."""
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What has been read of a pattern; names with a prefix wait for the prefixes, which may come last."""
+
+    triples: list[tuple[GraphTerm | _Short, ...]] = field(default_factory=list)
+    constraints: list[Constraint] = field(default_factory=list)
+    prefixes: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Short:
+    """`prefix:name` at a token."""
+
+    text: str
+    at: int
+
+
+def braced_graph(c: Cursor) -> GraphPattern:
+    """`graph { … }` as a predicate."""
+    c.at += 1
+    c.expect("{")
+    found = graph(c, "}")
+    c.expect("}")
+    return found
+
+
+def graph(c: Cursor, end: str) -> GraphPattern:
+    """Triples and constraints up to `end`, or to what ends the statement."""
+    reading = _Reading()
+    start = c.at
+    while c.accept("prefix"):
+        _prefix(c, reading)
+    while c.words[c.at] not in (end, ";", "", "using", "publish"):
+        _item(c, reading)
+        if not (c.accept("and") or c.accept(",") or c.accept(".") or c.words[c.at] == "("):
+            break
+    if c.accept("such"):
+        c.expect("that")
+        _constraints(c, reading)
+    elif c.accept("suchthat"):
+        _constraints(c, reading)
+    while c.accept("using"):
+        _using(c, reading)
+    return _finished(c, reading, start)
+
+
+def _item(c: Cursor, reading: _Reading) -> None:
+    """A triple, a constraint on its own (RDQL's AND ?x > 2003), or several in brackets with their SUCHTHAT."""
+    if c.tokens[c.at][:1] == "?":
+        _constraint(c, reading)
+        return
+    if c.words[c.at] != "(":
+        raise c.error(f"{c.seen()} is not a triple", expected=("`(subject, property, object)`",))
+    if c.tokens[c.at + 1][:1] == "?" and c.words[c.at + 2] in COMPARISONS:
+        _constraints(c, reading)
+        return
+    c.at += 1
+    if c.words[c.at] != "(":
+        _triple(c, reading)
+        return
+    c.enter()
+    while c.words[c.at] not in (")", "such", "suchthat", ""):
+        _item(c, reading)
+        if not (c.accept("and") or c.accept(",")):
+            break
+    if c.accept("suchthat") or (c.accept("such") and c.accept("that")):
+        _constraints(c, reading)
+    c.leave()
+    c.expect(")")
+
+
+def _triple(c: Cursor, reading: _Reading) -> None:
+    parts = [_term(c)]
+    while c.accept(","):
+        parts.append(_term(c))
+    if len(parts) != 3:
+        raise c.error(
+            f"a triple has three parts, not {len(parts)}", expected=("`(subject, property, object)`",)
+        )
+    c.expect(")")
+    reading.triples.append(tuple(parts))
+
+
+def _term(c: Cursor) -> GraphTerm | _Short:
+    token = c.tokens[c.at]
+    if token[:1] == "?" and len(token) > 1:
+        c.at += 1
+        return Variable(token[1:])
+    if token[:1] == "<" and len(token) > 2:
+        c.at += 1
+        return Iri(token[1:-1])
+    if c.is_string():
+        c.at += 1
+        return Constant(unquoted(token))
+    if "://" in token:
+        c.at += 1
+        return Iri(token)
+    if token == "-" or (is_number(token) and c.words[c.at + 1] in (",", ")")):
+        return Constant(number(c))
+    return _words(c)
+
+
+def _words(c: Cursor) -> Constant | _Short:
+    """Words without quotes, up to the comma or bracket: `RSS Filter` is one constant."""
+    start = c.at
+    while c.tokens[c.at][:1].isalnum() or c.tokens[c.at][:1] == "_":
+        c.at += 1
+    if c.at == start:
+        raise c.error(
+            f"{c.seen()} is not a part of a triple", expected=("?variable", "<IRI>", "a word or text")
+        )
+    words = c.tokens[start : c.at]
+    if len(words) == 1 and ":" in words[0] and "#" not in words[0]:
+        return _Short(words[0], start)
+    return Constant(" ".join(words))
+
+
+def _constraints(c: Cursor, reading: _Reading) -> None:
+    """`(?x > 2003 and ?x < 2010)`, or one without brackets."""
+    if not c.accept("("):
+        _constraint(c, reading)
+        return
+    _constraint(c, reading)
+    while c.accept("and") or c.accept("&&") or c.accept(","):
+        _constraint(c, reading)
+    c.expect(")")
+
+
+def _constraint(c: Cursor, reading: _Reading) -> None:
+    token = c.tokens[c.at]
+    if token[:1] != "?" or len(token) < 2:
+        raise c.error(f"{c.seen()} is not a variable", expected=("a variable, as in `?x`",))
+    c.at += 1
+    op = COMPARISONS.get(c.words[c.at])
+    if op is None:
+        raise c.unknown("a comparison", tuple(COMPARISONS))
+    c.at += 1
+    if c.tokens[c.at][:1] == "?":
+        raise c.error("a variable is compared with a value", hint="two equal nodes have the same variable")
+    value = c.string() if c.is_string() else number(c)
+    reading.constraints.append(Constraint(token[1:], op, value))
+
+
+def _prefix(c: Cursor, reading: _Reading) -> None:
+    """`prefix dc: <http://…>`."""
+    label = c.tokens[c.at]
+    c.at += 1
+    c.expect(":")
+    reading.prefixes[label] = _iri(c)
+
+
+def _using(c: Cursor, reading: _Reading) -> None:
+    """RDQL's `USING dc FOR <http://…>, …`."""
+    while True:
+        label = c.tokens[c.at]
+        c.at += 1
+        c.expect("for")
+        reading.prefixes[label] = _iri(c)
+        if not c.accept(","):
+            return
+
+
+def _iri(c: Cursor) -> str:
+    token = c.tokens[c.at]
+    if "://" not in token and not (token.startswith("<") and len(token) > 2):
+        raise c.error(f"{c.seen()} is not an IRI", expected=("an IRI, as in `<http://example.org/>`",))
+    c.at += 1
+    return token.strip("<>'\"")
+
+
+def _finished(c: Cursor, reading: _Reading, start: int) -> GraphPattern:
+    if not reading.triples:
+        raise c.error("a graph pattern needs a triple", at=start, expected=("`(subject, property, object)`",))
+    prefixes = {**PREFIXES, **reading.prefixes}
+    triples = tuple(Triple(*(_resolved(c, part, prefixes) for part in triple)) for triple in reading.triples)
+    known = {
+        part.name
+        for t in triples
+        for part in (t.subject, t.predicate, t.object)
+        if isinstance(part, Variable)
+    }
+    for constraint in reading.constraints:
+        if constraint.variable not in known:
+            hint = f"known here: {', '.join(f'?{label}' for label in sorted(known))}" if known else ""
+            raise c.error(f"`?{constraint.variable}` is in no triple", at=start, hint=hint)
+    return GraphPattern(triples, tuple(reading.constraints))
+
+
+def _resolved(c: Cursor, part: GraphTerm | _Short, prefixes: dict[str, str]) -> GraphTerm:
+    if not isinstance(part, _Short):
+        return part
+    label, _, rest = part.text.partition(":")
+    if label not in prefixes:
+        hint = near(label, prefixes) or f"prefix {label}: <http://…>, or quote it"
+        raise c.error(f"the prefix `{label}` is not known", at=part.at, hint=hint)
+    return Iri(prefixes[label] + rest)

@@ -1,0 +1,272 @@
+"""XSCL: joins between documents, read into value-join normal form.
+
+`S//book->x1[.//author->x2] FOLLOWED BY{x2=x5, 30 days} S//blog->x4[.//author->x5]`. A path applied to a variable inside
+the braces (`x1//author = x4//author`) becomes a branch of the block's pattern with a variable of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Literal
+from xml.etree import ElementTree
+
+from feedweir.language.paths import binding, path, step_of, steps, variables_of, with_child
+from feedweir.language.predicates import PatternNode
+from feedweir.language.statements import BlockJoin, Named, PathBlock, Xscl
+from feedweir.language.tokens import Cursor
+from feedweir.language.values import name, window
+
+_HOLE = re.compile(r"\{\s*\$?([^{}\s]+)\s*\}")
+_ANY_DOCUMENT = PatternNode("/", "*")
+_AXES = ("/", "//")
+_JOINS = ("join", "followed")
+
+
+def braced(c: Cursor) -> Xscl:
+    """`xscl { … }` as a member of a union."""
+    c.at += 1
+    c.expect("{")
+    select = selection(c)
+    body = expression(c)
+    c.expect("}")
+    return Xscl(body, _checked(c, select, body))
+
+
+def from_clause(c: Cursor, select: str) -> Xscl | Named:
+    """What follows FROM in a query of its own; a feed alone is that feed."""
+    body = expression(c)
+    if isinstance(body, PathBlock) and body.pattern is _ANY_DOCUMENT and not select:
+        return Named(body.feed)
+    return Xscl(body, _checked(c, select, body))
+
+
+def selection(c: Cursor) -> str:
+    """The template of a SELECT clause, up to and with FROM; empty when it is omitted or `*`."""
+    word = c.words[c.at]
+    if word.startswith("select") and "<" in word:
+        template = c.tokens[c.at][len("select") :].strip()
+        c.at += 1
+    elif c.accept("select"):
+        template = _template(c)
+    else:
+        return ""
+    c.expect("from")
+    return template
+
+
+def _template(c: Cursor) -> str:
+    if c.accept("*"):
+        return ""
+    if c.is_string():
+        return c.string()
+    names = [binding(c)]
+    while c.accept(","):
+        names.append(binding(c))
+    return f"<result>{''.join(f'{{${label}}}' for label in names)}</result>"
+
+
+def _checked(c: Cursor, select: str, body: PathBlock | BlockJoin) -> str:
+    """The template, if it is XML and names only variables that are bound."""
+    if not select:
+        return ""
+    known = variables_in(body)
+    for label in _HOLE.findall(select):
+        if label not in known:
+            raise c.error(f"SELECT names `{label}`, which nothing binds", at=c.at - 1, hint=_known(known))
+    try:
+        ElementTree.fromstring(_HOLE.sub("x", select) if "<!" not in select else "")
+    except ElementTree.ParseError as problem:
+        hint = "one element, with {$variable} where values go"
+        raise c.error(f"SELECT is not an XML template: {problem}", at=c.at - 1, hint=hint) from problem
+    return select
+
+
+def expression(c: Cursor) -> PathBlock | BlockJoin:
+    """Blocks with joins between them, from left to right."""
+    body = _left(c)
+    while c.words[c.at] in _JOINS:
+        kind: Literal["join", "followed by"] = "join" if c.accept("join") else "followed by"
+        if kind == "followed by":
+            c.at += 1
+            c.expect("by")
+        body = _join(c, kind, body)
+    return body
+
+
+def _left(c: Cursor) -> PathBlock | BlockJoin:
+    if c.words[c.at] != "(":
+        return _block(c)
+    c.at += 1
+    c.enter()
+    inner = expression(c)
+    c.leave()
+    c.expect(")")
+    return inner
+
+
+def _block(c: Cursor) -> PathBlock:
+    feed = name(c)
+    if c.words[c.at] in _AXES:
+        return PathBlock(feed, path(c))
+    if c.words[c.at] in ("->", "as"):
+        c.at += 1
+        return PathBlock(feed, replace(_ANY_DOCUMENT, variable=binding(c)))
+    return PathBlock(feed, _ANY_DOCUMENT)
+
+
+def _join(c: Cursor, kind: Literal["join", "followed by"], left: PathBlock | BlockJoin) -> BlockJoin:
+    """The braces are read twice: what they say of variables needs the block that follows them."""
+    start = c.at
+    _skip_braces(c)
+    right = _block(c)
+    end = c.at
+    c.at = start
+    _check_distinct(c, left, right, end)
+    left, right, equalities = _conditions(c, left, right)
+    spec = window(c)
+    c.expect("}")
+    c.at = end
+    return BlockJoin(kind, left, right, equalities, spec)
+
+
+def _skip_braces(c: Cursor) -> None:
+    c.expect("{", hint="JOIN{x2 = x5, 30 days}")
+    while c.words[c.at] not in ("}", "", ";"):
+        c.at += 1
+    c.expect("}")
+
+
+def _check_distinct(c: Cursor, left: PathBlock | BlockJoin, right: PathBlock, end: int) -> None:
+    names = [*variables_in(left), *variables_of(right.pattern)]
+    for label in names:
+        if names.count(label) > 1:
+            raise c.error(f"two steps are called `{label}`", at=end - 1, hint="give each its own variable")
+
+
+def _conditions(
+    c: Cursor, left: PathBlock | BlockJoin, right: PathBlock
+) -> tuple[PathBlock | BlockJoin, PathBlock, tuple[tuple[str, str], ...]]:
+    """`x2 = x5 AND x3 = x6,` in normal form; there may be no condition but the window."""
+    c.expect("{")
+    equalities: list[tuple[str, str]] = []
+    while _is_condition(c):
+        start = c.at
+        one, left, right = _side(c, left, right)
+        c.expect("=", hint="XSCL joins by equality")
+        other, left, right = _side(c, left, right)
+        in_left = [side in variables_in(left) for side in (one, other)]
+        if in_left[0] == in_left[1]:
+            hint = "one variable of each block: x2 = x5"
+            raise c.error(f"`{one}` and `{other}` are on the same side of the join", at=start, hint=hint)
+        equalities.append((one, other) if in_left[0] else (other, one))
+        if not c.accept("and"):
+            c.expect(",", hint="the window follows: {x2 = x5, 30 days}")
+            break
+    return left, right, tuple(equalities)
+
+
+def _is_condition(c: Cursor) -> bool:
+    return c.words[c.at + 1] in ("=", *_AXES, ".", "[", "==")
+
+
+def _side(
+    c: Cursor, left: PathBlock | BlockJoin, right: PathBlock
+) -> tuple[str, PathBlock | BlockJoin, PathBlock]:
+    """A variable, or a path from one, which is bound to a variable of its own."""
+    start = c.at
+    label = binding(c)
+    known = [*variables_in(left), *variables_of(right.pattern)]
+    if label not in known:
+        raise c.error(f"nothing binds `{label}`", at=start, hint=_known(known))
+    if c.words[c.at] not in ("/", "//", ".", "["):
+        return label, left, right
+    c.accept(".")
+    branch = _relative(c)
+    if label in variables_of(right.pattern):
+        bound, pattern = bind_branch(right.pattern, label, branch, known)
+        return bound, left, replace(right, pattern=pattern)
+    bound, left = _bind_left(left, label, branch, known)
+    return bound, left, right
+
+
+def _relative(c: Cursor) -> PatternNode:
+    """A path after a variable; brackets right after the variable are not a step."""
+    if c.words[c.at] == "[":
+        raise c.error("a condition needs a step before it", expected=("`/`", "`//`"), hint="x1/author[@id]")
+    return steps(c, "", _END)
+
+
+def _bind_left(
+    left: PathBlock | BlockJoin, label: str, branch: PatternNode, known: list[str]
+) -> tuple[str, PathBlock | BlockJoin]:
+    if isinstance(left, PathBlock):
+        bound, pattern = bind_branch(left.pattern, label, branch, known)
+        return bound, replace(left, pattern=pattern)
+    if label in variables_of(left.right.pattern):
+        bound, pattern = bind_branch(left.right.pattern, label, branch, known)
+        return bound, replace(left, right=replace(left.right, pattern=pattern))
+    bound, below = _bind_left(left.left, label, branch, known)
+    return bound, replace(left, left=below)
+
+
+def bind_branch(
+    pattern: PatternNode, label: str, branch: PatternNode, known: list[str]
+) -> tuple[str, PatternNode]:
+    """The variable at the end of a branch below `label`, and the pattern that has it.
+
+    A branch that is already there in the same words is used again: equal definitions have one variable.
+    """
+    step = step_of(pattern, label)
+    if _END not in variables_of(branch):
+        return _end_of(branch), with_child(pattern, label, branch)
+    for child in step.children if step is not None else ():
+        bound = _bound_alike(branch, child)
+        if bound:
+            return bound, pattern
+    number = 1
+    while f"{label}_{number}" in known:
+        number += 1
+    return f"{label}_{number}", with_child(pattern, label, _renamed(branch, f"{label}_{number}"))
+
+
+_END = "?"
+"""The variable of a path's last step until it gets its own: nobody can write it."""
+
+
+def _end_of(branch: PatternNode) -> str:
+    """What the user called the last step of a path: the last variable of the path."""
+    return variables_of(branch)[-1]
+
+
+def _bound_alike(branch: PatternNode, child: PatternNode) -> str:
+    """The variable of an equal branch at the place where this one ends; empty when there is none."""
+    if _unbound(branch) != _unbound(child):
+        return ""
+    if branch.variable == _END:
+        return child.variable
+    pairs = zip(branch.children, child.children, strict=True)
+    return next((found for one, other in pairs if (found := _bound_alike(one, other))), "")
+
+
+def _renamed(branch: PatternNode, variable: str) -> PatternNode:
+    """The branch with its end called by its own variable."""
+    children = tuple(_renamed(child, variable) for child in branch.children)
+    return replace(
+        branch, variable=variable if branch.variable == _END else branch.variable, children=children
+    )
+
+
+def _unbound(branch: PatternNode) -> PatternNode:
+    return replace(branch, variable="", children=tuple(map(_unbound, branch.children)))
+
+
+def variables_in(body: PathBlock | BlockJoin) -> list[str]:
+    """Every variable of an expression, from left to right."""
+    if isinstance(body, PathBlock):
+        return variables_of(body.pattern)
+    return variables_in(body.left) + variables_of(body.right.pattern)
+
+
+def _known(names: list[str]) -> str:
+    return f"bound here: {', '.join(names)}" if names else "bind a step by `->x1`"
