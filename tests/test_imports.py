@@ -29,9 +29,10 @@ ALLOWED = {
     **BELOW,
     "engine": ENGINE,
     "spark": {*BELOW, "engine"},
+    "keeper": {*BELOW, "engine", "spark"},
     "web": {*BELOW, "engine"},
     "config": {"errors"},
-    "cli": {*BELOW, "engine", "spark", "web", "config"},
+    "cli": {*BELOW, "engine", "spark", "keeper", "web", "config"},
 }
 FOREIGN = {
     "pyspark": {"spark"},

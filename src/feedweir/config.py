@@ -40,6 +40,12 @@ class Settings:
     """Whether this process fetches sources."""
     allow_private: bool = False
     """Whether sources may lie on private and loopback addresses."""
+    floor_s: int = 900
+    """A source is never asked more often than this."""
+    interval_s: int = 3600
+    """How often a source is asked of which nothing is known."""
+    sample_port: int = 8081
+    """Where the sample's feeds are played."""
     contact: str = ""
     """A URL that publishers may turn to; part of the User-Agent."""
 

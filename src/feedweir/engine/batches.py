@@ -49,6 +49,8 @@ class SourceReport:
     """The reason why its last document could not be read; empty when it could."""
     description: dict[str, Any] | None = None
     """What its last readable document says of the feed."""
+    arrived: str = ""
+    """When its last document was landed, in ISO format."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ class Runner:
         self._landing = LandingLog(directory.landing)
         self._store = Store(directory.root)
         self._worker = Worker(directory)
+        self._commit_again()
 
     def run_available(self) -> int:
         """Run batches until the landing log has nothing more; how many there were."""
@@ -36,6 +37,12 @@ class Runner:
         while self.run_batch():
             batches += 1
         return batches
+
+    def _commit_again(self) -> None:
+        """A crash may have come between publishing and committing the newest batch: commit it again."""
+        manifest = self._store.published(self._store.latest())
+        if manifest is not None:
+            self._commit(manifest)
 
     def run_batch(self) -> Manifest | None:
         """Run one batch, if there is anything landed and a set to match it against."""

@@ -69,6 +69,7 @@ def _reports(documents: pa.RecordBatch, parsed: ParsedBatch, news: pa.RecordBatc
     fresh = Counter(news.column("source").to_pylist())
     edited = Counter(news.filter(pc.greater(news.column("revision"), 0)).column("source").to_pylist())
     reasons = {source: reason for _, source, reason in sorted(parsed.failures)}
+    arrivals = dict(zip(*(documents.column(name).to_pylist() for name in ("source", "arrived")), strict=True))
     descriptions = {source: _plain(description) for source, description in parsed.descriptions}
     return {
         source: SourceReport(
@@ -78,6 +79,7 @@ def _reports(documents: pa.RecordBatch, parsed: ParsedBatch, news: pa.RecordBatc
             revisions=edited[source],
             failure=reasons.get(source, ""),
             description=descriptions.get(source),
+            arrived=arrivals[source].isoformat(),
         )
         for source in sorted(landed)
     }

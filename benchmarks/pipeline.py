@@ -1,0 +1,165 @@
+"""Items pushed through landing → published, on Spark and in one process, with thousands of keyword feeds."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import threading
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks._streams import documents_of, generated_stories, keyword_queries, stories_of
+from feedweir.acquire.landing import LandingLog
+from feedweir.engine.batches import Manifest
+from feedweir.engine.runner import Runner
+from feedweir.engine.sets import install_set
+from feedweir.engine.store import Store
+from feedweir.engine.worker import DataDirectory
+from feedweir.plan.query import Query
+
+BATCH_ITEMS = 10_000
+STEADY_ITEMS_PER_S = 500
+TICK_S = 0.25
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--items", type=Path, help="a Parquet file of news instead of the generator")
+    parser.add_argument("--feeds", type=int, default=10_000, help="how many keyword feeds (default: 10000)")
+    parser.add_argument("--batches", type=int, default=6, help="batches of 10,000 items (default: 6)")
+    parser.add_argument("--steady-s", type=float, default=20, help="seconds of 500 items/s (default: 20)")
+    parser.add_argument("--cores", type=int, default=2)
+
+
+def run(options: argparse.Namespace) -> dict[str, object]:
+    batches = 11 if options.full and options.items else 30 if options.full else options.batches
+    wanted = BATCH_ITEMS * batches + int(STEADY_ITEMS_PER_S * options.steady_s)
+    source = stories_of(options.items) if options.items else generated_stories(wanted)
+    stories = [story for story, _ in zip(source, range(wanted), strict=False)]
+    bulk, steady = stories[: BATCH_ITEMS * batches], stories[BATCH_ITEMS * batches :]
+    queries = keyword_queries(stories, options.feeds)
+    with tempfile.TemporaryDirectory() as scratch:
+        alone = DataDirectory(Path(scratch) / "engine")
+        wide = DataDirectory(Path(scratch) / "spark")
+        build_s = [_prepare(directory, queries, bulk) for directory in (alone, wide)][0]
+        engine_rate = _in_process(alone)
+        figures = _on_spark(wide, options.cores, batches, steady)
+        _land(alone, steady)
+        Runner(alone, _ignore, max_segments=1_000).run_available()
+        return {
+            "items": len(stories),
+            "feeds": len(queries),
+            **figures,
+            "engine_items_per_s": round(engine_rate),
+            "spark_to_engine_per_core": round(figures["items_per_s"] / options.cores / engine_rate, 3),
+            "build_s": round(build_s, 2),
+            **_compared(Store(alone.root), Store(wide.root), len(stories)),
+        }
+
+
+def _prepare(directory: DataDirectory, queries: list[Query], stories: list) -> float:
+    begun = time.perf_counter()
+    install_set(directory.sets, 1, queries)
+    build_s = time.perf_counter() - begun
+    for first in range(0, len(stories), BATCH_ITEMS):
+        _land(directory, stories[first : first + BATCH_ITEMS])
+    return build_s
+
+
+def _land(directory: DataDirectory, stories: list) -> None:
+    LandingLog(directory.landing).append(documents_of(stories, datetime.now(UTC)))
+
+
+def _ignore(manifest: Manifest) -> None:
+    """The catalog is not what is measured here."""
+
+
+def _in_process(directory: DataDirectory) -> float:
+    """Items a second on one core; the first batch loads the kernels and does not count."""
+    runner = Runner(directory, _ignore, max_segments=1)
+    runner.run_batch()
+    begun = time.perf_counter()
+    items = 0
+    while manifest := runner.run_batch():
+        items += manifest.item_count
+    return items / (time.perf_counter() - begun)
+
+
+def _on_spark(directory: DataDirectory, cores: int, batches: int, steady: list) -> dict[str, float]:
+    from feedweir.spark.pipeline import start_pipeline
+    from feedweir.spark.session import open_session
+
+    session = open_session(f"local[{cores}]", directory.scratch)
+    published: dict[int, tuple[float, int]] = {}
+    arrived = threading.Condition()
+
+    def commit(manifest: Manifest) -> None:
+        with arrived:
+            published[manifest.upto] = (time.time(), manifest.item_count)
+            arrived.notify_all()
+
+    def wait_for(segment: int) -> None:
+        with arrived:
+            arrived.wait_for(lambda: max(published, default=0) >= segment, timeout=600)
+
+    query = start_pipeline(session, directory, commit, tasks=cores, max_batch_bytes=1)
+    try:
+        wait_for(batches)
+        (begun, _), *rest = (published[segment] for segment in sorted(published))
+        rate = sum(items for _, items in rest) / (rest[-1][0] - begun)
+    finally:
+        query.stop()
+    query = start_pipeline(session, directory, commit, tasks=cores)
+    try:
+        delays = _steady_delays(directory, steady, published, wait_for)
+    finally:
+        query.stop()
+        session.stop()
+    return {
+        "items_per_s": round(rate),
+        "p50_ms": round(1000 * float(np.percentile(delays, 50))),
+        "p95_ms": round(1000 * float(np.percentile(delays, 95))),
+    }
+
+
+def _steady_delays(directory: DataDirectory, steady: list, published: dict, wait_for) -> list[float]:  # type: ignore[no-untyped-def]
+    """Land a little every quarter second; how long each segment took to be published."""
+    log = LandingLog(directory.landing)
+    landed: dict[int, float] = {}
+    size = int(STEADY_ITEMS_PER_S * TICK_S)
+    begun = time.time()
+    for tick, first in enumerate(range(0, len(steady), size)):
+        time.sleep(max(0.0, begun + tick * TICK_S - time.time()))
+        segment = log.append(documents_of(steady[first : first + size], datetime.now(UTC)))
+        landed[segment] = time.time()
+    wait_for(max(landed))
+    ends = sorted(published)
+    # The first seconds wake the query up; they are the restart's delay, not the stream's.
+    counted = sorted(landed)[int(2 / TICK_S) :]
+    return [published[min(end for end in ends if end >= segment)][0] - landed[segment] for segment in counted]
+
+
+def _compared(alone: Store, wide: Store, stories: int) -> dict[str, object]:
+    """What Spark published against what one process did, and against what was sent."""
+    expected, found = (_pairs(store) for store in (alone, wide))
+    items = wide.item_table(wide.manifests())
+    distinct = len(
+        set(zip(*(items.column(name).to_pylist() for name in ("source", "identity")), strict=True))
+    )
+    return {
+        "hits_per_item": round(len(expected) / stories, 2),
+        "lost": stories - distinct + len(np.setdiff1d(expected, found)),
+        "doubled": items.num_rows - distinct + len(found) - len(np.unique(found)),
+    }
+
+
+def _pairs(store: Store) -> np.ndarray:
+    """Elements as strings of feed and item, which do not depend on how documents were cut into segments."""
+    manifests = store.manifests()
+    items, elements = store.item_table(manifests), store.element_table(manifests)
+    order = np.searchsorted(items.column("seq").to_numpy(), elements.column("seq").to_numpy())
+    identities = np.array(items.column("identity").to_pylist(), dtype=object)[order]
+    feeds = elements.column("feed").to_numpy()
+    return np.array([f"{feed} {identity}" for feed, identity in zip(feeds, identities, strict=True)])

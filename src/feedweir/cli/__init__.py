@@ -1,0 +1,5 @@
+"""The command line: `feedweir COMMAND`."""
+
+from feedweir.cli.main import main
+
+__all__ = ["main"]

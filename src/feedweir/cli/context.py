@@ -1,0 +1,51 @@
+"""What every action starts from: the settings, read once, and the installation they name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from feedweir.config import Settings, load_settings
+from feedweir.keeper.weir import Weir
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The options that stand before the command."""
+
+    file: Path | None
+    flags: Mapping[str, Any]
+
+    def settings(self, **flags: Any) -> Settings:
+        return load_settings(file=self.file, flags={**self.flags, **flags})
+
+    def weir(self, **flags: Any) -> Weir:
+        settings = self.settings(**flags)
+        return Weir.open(settings.data, catalog_url=settings.catalog_url)
+
+
+def context_of(context: typer.Context) -> Context:
+    found: Context = context.find_root().obj
+    return found
+
+
+def show_rows(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, as_json: bool) -> None:
+    """A list for people, or one JSON array for programs."""
+    if as_json:
+        typer.echo(json.dumps(list(rows), default=str, ensure_ascii=False))
+        return
+    table = Table(*columns, box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*(_cell(row.get(column)) for column in columns))
+    Console().print(table)
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else str(value)

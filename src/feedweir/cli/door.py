@@ -1,0 +1,86 @@
+"""The installation as the HTTP door wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from feedweir.deliver.view import EntryView, FeedKind, FeedSummary, FeedView
+from feedweir.keeper.service import Progress, Service
+from feedweir.keeper.weir import Weir
+from feedweir.web.library import Health, Measure, Outcome, Sample
+
+
+class LocalLibrary:
+    """Answers the door from this process's installation."""
+
+    def __init__(self, weir: Weir, service: Service) -> None:
+        self._weir = weir
+        self._service = service
+
+    def feeds(
+        self, *, kind: FeedKind | None = None, after: str = "", limit: int | None = None
+    ) -> Sequence[FeedSummary]:
+        return self._weir.shelves.feeds(kind=kind, after=after, limit=limit)
+
+    def count(self, kind: FeedKind) -> int:
+        return self._weir.shelves.count(kind)
+
+    def feed(self, name: str, limit: int) -> FeedView | None:
+        return self._weir.shelves.feed(name, limit)
+
+    def item(self, seq: int) -> EntryView | None:
+        return self._weir.shelves.item(seq)
+
+    def near_names(self, name: str) -> Sequence[str]:
+        return self._weir.shelves.near_names(name)
+
+    def execute(self, text: str) -> Sequence[Outcome]:
+        return [Outcome(message=done.message, name=done.name) for done in self._weir.execute(text)]
+
+    def health(self) -> Health:
+        progress = self._service.progress()
+        return Health(
+            is_healthy=progress.is_running or progress.restarts == 0,
+            is_ready=progress.is_running,
+            facts=(
+                ("landed", progress.landed),
+                ("published", progress.published),
+                ("batches", progress.batches),
+                ("restarts", progress.restarts),
+            ),
+        )
+
+    def measures(self) -> Sequence[Measure]:
+        progress = self._service.progress()
+        return [*_counters(progress), *_gauges(progress), self._outbox()]
+
+    def _outbox(self) -> Measure:
+        counts = sorted(self._weir.catalog.outbox.counts().items())
+        samples = tuple(Sample(count, (("state", state),)) for state, count in counts)
+        return Measure(
+            name="feedweir_outbox_entries", help="Deliveries by state.", kind="gauge", samples=samples
+        )
+
+
+def _counters(progress: Progress) -> list[Measure]:
+    values = {
+        "batches": (progress.batches, "Batches published since the start."),
+        "items": (progress.items, "New items and revisions since the start."),
+        "elements": (progress.elements, "Pairs of a feed and an item since the start."),
+        "pipeline_restarts": (progress.restarts, "Times the pipeline had to be started again."),
+    }
+    return [
+        _measure(f"feedweir_{name}_total", text, "counter", value) for name, (value, text) in values.items()
+    ]
+
+
+def _gauges(progress: Progress) -> list[Measure]:
+    waiting = progress.landed - progress.published
+    return [
+        _measure("feedweir_segments_waiting", "Landed and not yet published.", "gauge", waiting),
+        _measure("feedweir_pipeline_running", "1 while the pipeline runs.", "gauge", progress.is_running),
+    ]
+
+
+def _measure(name: str, text: str, kind: str, value: float) -> Measure:
+    return Measure(name=name, help=text, kind=kind, samples=(Sample(value),))  # type: ignore[arg-type]

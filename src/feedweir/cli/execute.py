@@ -1,0 +1,62 @@
+"""`feedweir exec`: carry out statements."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from feedweir.cli.context import context_of, show_rows
+from feedweir.errors import SettingsError
+from feedweir.keeper.statements import Outcome
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("exec")(execute)
+
+
+def execute(
+    context: typer.Context,
+    statements: Annotated[
+        str, typer.Argument(help="Statements, separated by semicolons; `-` reads them.")
+    ] = "",
+    file: Annotated[
+        Path | None, typer.Option("-f", "--file", help="Read the statements from a file.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
+) -> None:
+    """Carry out statements: all of them, or none when one is refused.
+
+    A running `feedweir run` takes them up at its next batch.
+
+        feedweir exec "create feed Floods from News as $n where $n[title contains 'flood']"
+    """
+    with context_of(context).weir() as weir:
+        outcomes = weir.execute(_text(statements, file))
+    if as_json:
+        typer.echo(json.dumps([asdict(outcome) for outcome in outcomes], default=str, ensure_ascii=False))
+        return
+    for outcome in outcomes:
+        _print(outcome)
+
+
+def _text(statements: str, file: Path | None) -> str:
+    if bool(statements) == bool(file):
+        raise SettingsError("give statements or --file, one of them", hint="feedweir exec --help")
+    if file is None:
+        return sys.stdin.read() if statements == "-" else statements
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file}: {error}") from error
+
+
+def _print(outcome: Outcome) -> None:
+    if outcome.message:
+        typer.echo(outcome.message)
+    if outcome.rows:
+        show_rows(outcome.rows, tuple(outcome.rows[0]), as_json=False)

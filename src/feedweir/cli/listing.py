@@ -1,0 +1,83 @@
+"""`feedweir feeds`, `items` and `status`: look at what is there."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from feedweir.cli.context import context_of, show_rows
+from feedweir.items.model import Item
+from feedweir.keeper.weir import Weir
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON array.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    for command in (feeds, items, status):
+        app.command()(command)
+
+
+def feeds(context: typer.Context, as_json: AsJson = False) -> None:
+    """List sources and virtual feeds with their counts and failures."""
+    with context_of(context).weir() as weir:
+        rows = [
+            {
+                "name": feed.name,
+                "kind": feed.kind,
+                "items": feed.item_count,
+                "last": feed.last_item,
+                "failure": feed.failure,
+                "definition": feed.definition,
+            }
+            for feed in weir.shelves.feeds()
+        ]
+    show_rows(rows, ("name", "kind", "items", "last", "failure"), as_json=as_json)
+
+
+def items(
+    context: typer.Context,
+    feed: Annotated[str, typer.Argument(help="A source or virtual feed.")],
+    limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List the newest items of a feed."""
+    with context_of(context).weir() as weir:
+        rows = [_row(item) for item in weir.items(feed, limit)]
+    show_rows(rows, ("time", "source", "title", "link"), as_json=as_json)
+
+
+def status(context: typer.Context, as_json: AsJson = False) -> None:
+    """Show how far the pipeline is, what waits, and what fails."""
+    with context_of(context).weir() as weir:
+        rows = [{"what": what, "value": value} for what, value in _facts(weir).items()]
+    show_rows(rows, ("what", "value"), as_json=as_json)
+
+
+def _row(item: Item) -> dict[str, Any]:
+    return {
+        "seq": item.seq,
+        "time": item.time.isoformat(timespec="seconds"),
+        "source": item.source,
+        "title": item.title,
+        "link": item.link,
+        "guid": item.identity,
+        "revision": item.revision,
+    }
+
+
+def _facts(weir: Weir) -> dict[str, Any]:
+    manifests = weir.store.manifests()
+    landed, published = weir.log.latest(), weir.store.latest()
+    return {
+        "data directory": str(weir.directory.root),
+        "sources": len(weir.catalog.feeds.all(kind="source")),
+        "virtual feeds": len(weir.catalog.feeds.all(kind="virtual")),
+        "definitions version": weir.catalog.feeds.version(),
+        "landed segments": landed,
+        "segments waiting": landed - published,
+        "items": sum(manifest.item_count for manifest in manifests),
+        "elements": sum(manifest.element_count for manifest in manifests),
+        "outbox": dict(sorted(weir.catalog.outbox.counts().items())),
+        "failing": len(weir.catalog.failures.latest(limit=1_000)),
+    }

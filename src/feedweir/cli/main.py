@@ -1,0 +1,90 @@
+"""The command `feedweir`: every action is a file of its own; this one gives them their common options and exit codes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from feedweir import __version__
+from feedweir.cli import doctor, execute, listing, run, transfer
+from feedweir.cli.context import Context
+from feedweir.errors import FeedweirError, SettingsError
+
+EXIT_CODES = {
+    0: "done",
+    1: "something failed: the message says what",
+    2: "the command was not understood",
+    3: "a statement or a name was refused; nothing was changed",
+    4: "`doctor` or `status` found something that needs attention",
+}
+
+app = typer.Typer(
+    name="feedweir",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    epilog="Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items()),
+)
+for module in (run, execute, listing, doctor, transfer):
+    module.add_to(app)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"feedweir {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    context: typer.Context,
+    data: Annotated[Path | None, typer.Option(help="The data directory. [default: data]")] = None,
+    catalog: Annotated[
+        str | None, typer.Option(help="The catalog's database URL. [default: SQLite in the data directory]")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="A TOML file with settings. [default: feedweir.toml]")
+    ] = None,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True)] = False,
+) -> None:
+    """Standing queries over everything that is published.
+
+    Register feeds, define virtual feeds over them by query, read the results as feeds:
+
+        feedweir exec "register feed https://example.org/rss as News"
+
+        feedweir exec "create feed Floods from News as $n where $n[title contains 'flood']"
+
+        feedweir run
+
+    Settings: defaults < feedweir.toml < FEEDWEIR_* environment < options.
+    """
+    context.obj = Context(config, {"data": data, "catalog": catalog})
+
+
+def main() -> None:
+    """Run the command; every error of ours becomes one message and an exit code."""
+    try:
+        app(standalone_mode=False)
+    except FeedweirError as error:
+        Console(stderr=True, highlight=False).print(f"feedweir: {error}", markup=False, soft_wrap=True)
+        sys.exit(_exit_code(error))
+    except typer.Abort:
+        sys.exit(130)
+    except Exception as error:
+        _fail_as_click_does(error)
+
+
+def _fail_as_click_does(error: Any) -> None:
+    if not hasattr(error, "exit_code"):
+        raise error
+    error.show()
+    sys.exit(error.exit_code)
+
+
+def _exit_code(error: FeedweirError) -> int:
+    return 2 if isinstance(error, SettingsError) else 3

@@ -1,0 +1,138 @@
+"""`feedweir run`: the whole system in one process, until Ctrl-C."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from feedweir import __version__
+from feedweir.acquire.crawl import CrawlOptions
+from feedweir.acquire.exchange import Agent
+from feedweir.acquire.hosts import HostRules
+from feedweir.cli.context import context_of
+from feedweir.cli.door import LocalLibrary
+from feedweir.config import Settings
+from feedweir.engine.batches import Manifest
+from feedweir.keeper.fetching import FetchLoop, rules_of
+from feedweir.keeper.service import RunningQuery, Service
+from feedweir.keeper.weir import Weir
+from feedweir.sample.origin import Origin
+from feedweir.sample.statements import sample_statements
+from feedweir.web.app import create_app
+from feedweir.web.serve import WebServer
+
+SAMPLE_INTERVAL_S = 5
+_SAMPLE_HOSTS = HostRules(max_concurrent=4, spacing_s=0.05, max_per_day=10_000_000)
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command()(run)
+
+
+def run(
+    context: typer.Context,
+    sample: Annotated[bool, typer.Option(help="Play the built-in sample feeds and read them.")] = False,
+    host: Annotated[str | None, typer.Option(help="Where to serve. [default: 127.0.0.1]")] = None,
+    port: Annotated[int | None, typer.Option(help="[default: 8080]")] = None,
+    master: Annotated[str | None, typer.Option(help="Where Spark runs. [default: local[*]]")] = None,
+    fetch: Annotated[bool | None, typer.Option(help="Whether this process fetches sources.")] = None,
+) -> None:
+    """Fetch sources, run the pipeline on Spark, serve the feeds. Ctrl-C stops; the next run continues."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("py4j").setLevel(logging.ERROR)
+    given = context_of(context)
+    flags = {"host": host, "port": port, "master": master, "fetch": fetch}
+    settings = given.settings(**flags, **(_sample_flags() if sample else {}))
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    with ExitStack() as stack:
+        weir = stack.enter_context(Weir.open(settings.data, catalog_url=settings.catalog_url))
+        if sample:
+            stack.callback(_start_sample(weir, settings.sample_port).stop)
+        service = _service(weir, settings, is_sample=sample, stack=stack)
+        server = WebServer(create_app(LocalLibrary(weir, service)), host=settings.host, port=settings.port)
+        server.start()
+        stack.callback(server.stop)
+        _tell(server.url, weir, settings)
+        service.start()
+        stack.callback(service.stop)
+        stop.wait()
+        typer.echo("Stopping: finishing what is being written …")
+    typer.echo("Stopped. `feedweir run` continues where this left off.")
+
+
+def _start_sample(weir: Weir, port: int) -> Origin:
+    """The port is the same every time, so that what was registered the first time is found again."""
+    origin = Origin(weir.clock, port=port)
+    origin.start()
+    if not weir.catalog.feeds.all(limit=1):
+        weir.execute(sample_statements(origin.urls))
+    return origin
+
+
+def _sample_flags() -> dict[str, object]:
+    return {"allow_private": True, "floor_s": 1, "interval_s": SAMPLE_INTERVAL_S}
+
+
+def _service(weir: Weir, settings: Settings, *, is_sample: bool, stack: ExitStack) -> Service:
+    start_query = _spark_query(weir, settings, stack)
+    if not settings.fetch:
+        return Service(weir, start_query, None)
+    fetch_loop = FetchLoop(
+        weir.catalog,
+        weir.log,
+        options=CrawlOptions(rules=rules_of(floor_s=settings.floor_s, interval_s=settings.interval_s)),
+        hosts=_SAMPLE_HOSTS if is_sample else HostRules(),
+        agent=Agent(version=__version__, contact=settings.contact),
+        allow_private=settings.allow_private,
+        clock=weir.clock,
+    )
+    return Service(weir, start_query, fetch_loop)
+
+
+def _spark_query(
+    weir: Weir, settings: Settings, stack: ExitStack
+) -> Callable[[Callable[[Manifest], None]], RunningQuery]:
+    def start(commit: Callable[[Manifest], None]) -> RunningQuery:
+        # Importing Spark costs seconds: the door is open before.
+        from feedweir.spark.pipeline import start_pipeline
+        from feedweir.spark.session import open_session
+
+        session = open_session(settings.master, weir.directory.scratch, memory=settings.driver_memory)
+        stack.callback(session.stop)
+        return start_pipeline(
+            session,
+            weir.directory,
+            commit,
+            tasks=settings.tasks or session.sparkContext.defaultParallelism,
+            max_batch_bytes=settings.batch_bytes,
+        )
+
+    return start
+
+
+def _tell(url: str, weir: Weir, settings: Settings) -> None:
+    feeds = weir.catalog.feeds.all(kind="virtual", limit=3)
+    examples = "".join(f"\n    {url}/feeds/{feed.name}.atom" for feed in feeds)
+    typer.echo(
+        f"Feedweir {__version__} is starting; Spark needs some seconds.\n"
+        f"  Look at     {url}/{examples}\n"
+        f"  Data in     {_short(weir.directory.root)}\n"
+        f'  Try         feedweir --data {_short(settings.data)} exec "show feeds"\n'
+        f"  Stop with   Ctrl-C"
+    )
+
+
+def _short(path: Path) -> str:
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

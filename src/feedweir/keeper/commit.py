@@ -1,0 +1,71 @@
+"""What a published batch leaves behind in the catalog: failures, descriptions, deliveries; each exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import numpy as np
+
+from feedweir.catalog import BatchCommit, Catalog, Failure, NewEntry, SubscriptionRecord
+from feedweir.engine.batches import Manifest
+from feedweir.engine.store import Store
+
+
+def commit_batch(catalog: Catalog, store: Store, manifest: Manifest, now: datetime) -> bool:
+    """Commit a batch; False when it was committed before."""
+    name = batch_name(manifest)
+    if catalog.batches.with_id(name):
+        return False
+    return catalog.batches.commit(
+        BatchCommit(
+            batch=name,
+            version=manifest.version,
+            at=now,
+            detail={"items": manifest.item_count, "elements": manifest.element_count},
+            failures=tuple(_failures(manifest, now)),
+            entries=tuple(_deliveries(catalog, store, manifest, now)),
+        )
+    )
+
+
+def batch_name(manifest: Manifest) -> str:
+    return f"{manifest.upto:012d}"
+
+
+def _failures(manifest: Manifest, now: datetime) -> Iterator[Failure]:
+    for source, report in manifest.sources.items():
+        if report.failure:
+            yield Failure(
+                kind="source", resource=source, at=now, reason=report.failure, batch=batch_name(manifest)
+            )
+
+
+def _deliveries(catalog: Catalog, store: Store, manifest: Manifest, now: datetime) -> Iterator[NewEntry]:
+    """One entry for each subscription and element. The key leaves the revision out: an edit is not sent again."""
+    subscriptions = [each for each in catalog.subscriptions.all() if each.status == "active"]
+    if not subscriptions or not manifest.element_files:
+        return
+    elements = store.element_table([manifest])
+    feeds, seqs = elements.column("feed").to_numpy(), elements.column("seq").to_numpy()
+    wanted = np.isin(feeds, [subscription.feed_id for subscription in subscriptions])
+    keys = _element_keys(store, np.unique(seqs[wanted]).tolist())
+    for subscription in subscriptions:
+        for seq in seqs[feeds == subscription.feed_id].tolist():
+            yield _entry(subscription, seq, keys[seq], now)
+
+
+def _element_keys(store: Store, seqs: list[int]) -> dict[int, str]:
+    items = store.items(seqs)
+    names = zip(items.column("source").to_pylist(), items.column("identity").to_pylist(), strict=True)
+    return dict(
+        zip(
+            items.column("seq").to_pylist(),
+            (f"{source}\n{identity}" for source, identity in names),
+            strict=True,
+        )
+    )
+
+
+def _entry(subscription: SubscriptionRecord, seq: int, key: str, now: datetime) -> NewEntry:
+    return NewEntry(subscription.id, key, {"feed": subscription.feed_id, "seq": seq}, now)

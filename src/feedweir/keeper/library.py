@@ -1,0 +1,133 @@
+"""What doors show: feeds with their newest entries, items, counts and failures, from the logs and the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from difflib import get_close_matches
+
+import pyarrow as pa
+
+from feedweir.catalog import Catalog, Failure, FeedRecord, SourceRecord
+from feedweir.deliver.view import EntryView, FeedKind, FeedSummary, FeedView
+from feedweir.engine.store import Store
+from feedweir.items.model import Item
+from feedweir.items.schema import items_of
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Shelves:
+    """Reads feeds for people; writes nothing."""
+
+    def __init__(self, catalog: Catalog, store: Store) -> None:
+        self._catalog = catalog
+        self._store = store
+
+    def feeds(
+        self, *, kind: FeedKind | None = None, after: str = "", limit: int | None = None
+    ) -> Sequence[FeedSummary]:
+        """Feeds of a kind (None: of both) by name, from the first name greater than `after`."""
+        records = self._catalog.feeds.all(kind=kind, after=after, limit=limit)
+        sources = {source.name: source for source in self._catalog.sources.all()}
+        failures = {failure.resource: failure for failure in self._catalog.failures.latest(limit=10_000)}
+        return [
+            self._summary(record, sources.get(record.name), failures.get(record.name)) for record in records
+        ]
+
+    def count(self, kind: FeedKind) -> int:
+        return len(self._catalog.feeds.all(kind=kind))
+
+    def feed(self, name: str, limit: int) -> FeedView | None:
+        """The feed with its newest `limit` entries; None when there is no such feed."""
+        record = self._catalog.feeds.find(name)
+        if record is None:
+            return None
+        entries = self._entries(self.newest(record.id, limit))
+        source = self._source(record)
+        about = source.state.description if source else {}
+        failures = self._catalog.failures.of("source" if source else "feed", name)
+        return FeedView(
+            name=name,
+            kind=record.kind,
+            title=about.get("title", ""),
+            description=about.get("description", ""),
+            home_link=about.get("link", ""),
+            definition=record.statement,
+            language=about.get("language", ""),
+            updated=max((entry.item.arrived for entry in entries), default=record.created_at),
+            failure=_current(failures[0] if failures else None, source),
+            entries=tuple(entries),
+        )
+
+    def item(self, seq: int) -> EntryView | None:
+        """The item of this sequence number."""
+        found = self._entries(list(items_of(self._store.items([seq]))))
+        return found[0] if found else None
+
+    def near_names(self, name: str) -> Sequence[str]:
+        names = [record.name for record in self._catalog.feeds.all()]
+        return get_close_matches(name, names, n=3, cutoff=0.5)
+
+    def newest(self, feed: int, limit: int) -> list[Item]:
+        """The newest items of a feed, each in the latest revision that reached it."""
+        wanted = limit
+        while True:
+            seqs = self._store.seqs(feed, wanted)
+            items = _latest_revisions(self._store.items(seqs.tolist()))
+            if len(items) >= limit or len(seqs) < wanted:
+                return items[:limit]
+            wanted *= 2
+
+    def _entries(self, items: list[Item]) -> list[EntryView]:
+        sources = {source.name: source for source in self._catalog.sources.all()}
+        return [_entry(item, sources.get(item.source)) for item in items]
+
+    def _source(self, record: FeedRecord) -> SourceRecord | None:
+        if record.kind != "source":
+            return None
+        return next((each for each in self._catalog.sources.all() if each.name == record.name), None)
+
+    def _summary(
+        self, record: FeedRecord, source: SourceRecord | None, failure: Failure | None
+    ) -> FeedSummary:
+        about = source.state.description if source else {}
+        newest = self.newest(record.id, 1)
+        return FeedSummary(
+            name=record.name,
+            kind=record.kind,
+            title=about.get("title", ""),
+            description=about.get("description", ""),
+            url=source.state.url if source else "",
+            home_link=about.get("link", ""),
+            definition=record.statement,
+            item_count=len(self._store.seqs(record.id)),
+            last_item=newest[0].time if newest else None,
+            failure=_current(failure, source),
+            failure_count=source.state.failures if source else 0,
+        )
+
+
+def _current(failure: Failure | None, source: SourceRecord | None) -> str:
+    """A failure's reason, unless the source has done well since."""
+    if failure is None or (source is not None and source.state.failures == 0):
+        return ""
+    return failure.reason
+
+
+def _latest_revisions(items: pa.Table) -> list[Item]:
+    """Newest first; an item that was edited stands once, as it is now, where it was first."""
+    latest: dict[tuple[str, str], Item] = {}
+    for item in items_of(items):
+        latest[item.source, item.identity] = item
+    return sorted(latest.values(), key=lambda item: item.seq, reverse=True)
+
+
+def _entry(item: Item, source: SourceRecord | None) -> EntryView:
+    about = source.state.description if source else {}
+    return EntryView(
+        item=item,
+        source_title=about.get("title", ""),
+        source_link=about.get("link", ""),
+        source_url=source.state.url if source else "",
+    )

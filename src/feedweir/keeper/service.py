@@ -1,0 +1,118 @@
+"""Everything that runs beside the pipeline, and the pipeline: started together, stopped together, watched."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from feedweir.engine.batches import Manifest
+from feedweir.engine.compact import compact
+from feedweir.errors import FeedweirError
+from feedweir.keeper.fetching import FetchLoop
+from feedweir.keeper.weir import Weir
+
+_log = logging.getLogger(__name__)
+
+_TICK_S = 0.5
+_COMPACT_EVERY = 32
+"""Batches."""
+
+
+class RunningQuery(Protocol):
+    """What the service needs of a streaming query."""
+
+    @property
+    def isActive(self) -> bool: ...
+
+    def stop(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the pipeline is."""
+
+    landed: int
+    """The last landing segment."""
+    published: int
+    """The last one whose documents are published."""
+    batches: int
+    """Since the start."""
+    items: int
+    elements: int
+    restarts: int
+    is_running: bool
+
+
+class Service:
+    """Keeps the set in force, the sources fetched, the pipeline running and the logs compact."""
+
+    def __init__(
+        self,
+        weir: Weir,
+        start_query: Callable[[Callable[[Manifest], None]], RunningQuery],
+        fetch_loop: FetchLoop | None,
+    ) -> None:
+        self._weir = weir
+        self._start_query = start_query
+        self._fetch_loop = fetch_loop
+        self._query: RunningQuery | None = None
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="feedweir-watch", daemon=True)
+        self._batches = self._items = self._elements = self._restarts = 0
+        self._since_compaction = 0
+
+    def start(self) -> None:
+        self._weir.refresh_set()
+        self._query = self._start_query(self._committed)
+        if self._fetch_loop:
+            self._fetch_loop.start()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop fetching first, then the pipeline: what was landed and not yet published waits for the next start."""
+        self._stopping.set()
+        if self._fetch_loop:
+            self._fetch_loop.stop()
+        if self._thread.is_alive():
+            self._thread.join()
+        if self._query:
+            self._query.stop()
+
+    def progress(self) -> Progress:
+        return Progress(
+            landed=self._weir.log.latest(),
+            published=self._weir.store.latest(),
+            batches=self._batches,
+            items=self._items,
+            elements=self._elements,
+            restarts=self._restarts,
+            is_running=bool(self._query and self._query.isActive),
+        )
+
+    def _committed(self, manifest: Manifest) -> None:
+        self._weir.commit(manifest)
+        if self._fetch_loop:
+            self._fetch_loop.learn(manifest)
+        self._batches += 1
+        self._items += manifest.item_count
+        self._elements += manifest.element_count
+
+    def _watch(self) -> None:
+        while not self._stopping.wait(_TICK_S):
+            try:
+                self._tend()
+            except FeedweirError:
+                _log.exception("the next look will try again")
+
+    def _tend(self) -> None:
+        self._weir.refresh_set()
+        if self._query and not self._query.isActive:
+            _log.error("the pipeline stopped; starting it again")
+            self._restarts += 1
+            self._query = self._start_query(self._committed)
+        if self._batches - self._since_compaction >= _COMPACT_EVERY:
+            self._since_compaction = self._batches
+            compact(self._weir.store)

@@ -1,0 +1,87 @@
+"""An installation: statements in, documents in, feeds out. `run` works in this process; `feedweir run` on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+
+from feedweir.acquire.landing import Landed, LandingLog
+from feedweir.catalog import Catalog, open_catalog
+from feedweir.engine.batches import Manifest
+from feedweir.engine.runner import Runner
+from feedweir.engine.store import Store
+from feedweir.engine.worker import DataDirectory
+from feedweir.errors import CatalogError
+from feedweir.items.model import Item
+from feedweir.keeper.commit import commit_batch
+from feedweir.keeper.compile import put_in_force
+from feedweir.keeper.library import Shelves
+from feedweir.keeper.statements import Outcome, execute
+
+
+def now_utc() -> datetime:
+    return datetime.now(UTC)
+
+
+class Weir:
+    """One data directory and its catalog, open."""
+
+    def __init__(self, directory: DataDirectory, catalog: Catalog, clock: Callable[[], datetime]) -> None:
+        self.directory = directory
+        self.catalog = catalog
+        self.clock = clock
+        self.log = LandingLog(directory.landing)
+        self.store = Store(directory.root)
+        self.shelves = Shelves(catalog, self.store)
+
+    @classmethod
+    def open(
+        cls, data: Path | str, *, catalog_url: str = "", clock: Callable[[], datetime] = now_utc
+    ) -> Weir:
+        """Open the installation in a directory, or begin one there."""
+        root = Path(data).resolve()
+        root.mkdir(parents=True, exist_ok=True)
+        return cls(
+            DataDirectory(root), open_catalog(catalog_url or f"sqlite:///{root}/catalog.sqlite"), clock
+        )
+
+    def execute(self, text: str) -> tuple[Outcome, ...]:
+        """Carry out statements, all or none; they hold from the next batch on."""
+        return execute(self.catalog, text, self.clock())
+
+    def push(self, source: str, body: bytes, *, media_type: str = "") -> int:
+        """Land a document as if it had been fetched from a source; returns its landing segment."""
+        if self.catalog.feeds.named(source).kind != "source":
+            raise CatalogError(f"{source!r} is a virtual feed", hint="documents are pushed to sources")
+        document = Landed(source=source, media_type=media_type, arrived=self.clock(), body=body)
+        return self.log.append([document])
+
+    def refresh_set(self) -> int:
+        """Put the catalog's definitions in force; returns their version."""
+        return put_in_force(self.catalog, self.directory.sets, self.clock())
+
+    def run(self) -> int:
+        """Run everything that has landed through the engine in this process; how many batches that took."""
+        self.refresh_set()
+        return Runner(self.directory, self.commit).run_available()
+
+    def commit(self, manifest: Manifest) -> None:
+        """Tell the catalog of a published batch."""
+        commit_batch(self.catalog, self.store, manifest, self.clock())
+
+    def items(self, feed: str, limit: int = 50) -> list[Item]:
+        """The newest items of a source or virtual feed."""
+        return self.shelves.newest(self.catalog.feeds.named(feed).id, limit)
+
+    def close(self) -> None:
+        self.catalog.close()
+
+    def __enter__(self) -> Weir:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
