@@ -43,7 +43,8 @@ def run(options: argparse.Namespace) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as scratch:
         alone = DataDirectory(Path(scratch) / "engine")
         wide = DataDirectory(Path(scratch) / "spark")
-        build_s = [_prepare(directory, queries, bulk) for directory in (alone, wide)][0]
+        build_s = _prepare(alone, queries, bulk)
+        _prepare(wide, queries, bulk)
         engine_rate = _in_process(alone)
         figures = _on_spark(wide, options.cores, batches, steady)
         _land(alone, steady)

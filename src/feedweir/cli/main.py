@@ -1,4 +1,4 @@
-"""The command `feedweir`: every action is a file of its own; this one gives them their common options and exit codes."""
+"""The command `feedweir`: every action is a file of its own; here are their common options and exit codes."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from feedweir.acquire.addresses import AddressRule
 from feedweir.acquire.aiohttp_transport import AiohttpTransport
 from feedweir.acquire.crawl import Crawler, CrawlOptions, CrawlReport, failures_of
 from feedweir.acquire.exchange import Agent
@@ -76,7 +77,7 @@ class FetchLoop:
         asyncio.run(self._fetch_until_stopped())
 
     async def _fetch_until_stopped(self) -> None:
-        async with AiohttpTransport(allow_private=self._allow_private) as transport:
+        async with AiohttpTransport(rule=AddressRule(self._allow_private)) as transport:
             fetcher = Fetcher(transport=transport, clock=self._clock, agent=self._agent)
             crawler = Crawler(
                 fetcher, self._log, HostLedger(self._hosts), options=self._options, clock=self._clock
