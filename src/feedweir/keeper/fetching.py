@@ -77,7 +77,7 @@ class FetchLoop:
         asyncio.run(self._fetch_until_stopped())
 
     async def _fetch_until_stopped(self) -> None:
-        async with AiohttpTransport(rule=AddressRule(self._allow_private)) as transport:
+        async with AiohttpTransport(rule=AddressRule(allow_private=self._allow_private)) as transport:
             fetcher = Fetcher(transport=transport, clock=self._clock, agent=self._agent)
             crawler = Crawler(
                 fetcher, self._log, HostLedger(self._hosts), options=self._options, clock=self._clock
