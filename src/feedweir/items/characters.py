@@ -6,22 +6,24 @@ with a code point alone. Both follow the Unicode data of the running Python.
 
 from __future__ import annotations
 
-import unicodedata
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cache
-from unicodedata import category, combining, normalize
+from unicodedata import category, combining, decomposition, normalize
 
 import numpy as np
 from numpy.typing import NDArray
 
 SEPARATOR, WORD, UNSPACED, MARK, IGNORED, SYMBOL = range(6)
-"""Kinds of characters: what ends a word, what makes one, what is one alone, what belongs to the character before
-it, what is as if it were not there, and symbols such as ™ and ㎏ whose compatibility form is a word by itself."""
+"""Kinds of characters: what ends a word, what makes one, what is one alone, what belongs to the character
+before it, what is as if it were not there, and symbols such as ™ and ㎏ whose compatibility form is a word
+by itself."""
 
 CLASS_SEPARATOR, CLASS_WORD, CLASS_UNSPACED, CLASS_MARK = range(4)
 CLASS_MOVABLE_MARK, CLASS_SYMBOL, CLASS_CONTEXT = range(4, 7)
-"""What the kernel does: as above for characters that fold to one character whatever stands beside them; a movable
-mark may change places with a neighbour; a character of CONTEXT sends the whole word to the reference."""
+"""What the kernel does: as above for characters that fold to one character whatever stands beside them; a
+movable mark may change places with a neighbour; a character of CONTEXT sends the whole word to the
+reference."""
 
 _UNSPACED_RANGES = (
     (0x0E00, 0x0FFF),  # Thai, Lao, Tibetan
@@ -57,7 +59,8 @@ _FORMATS_THAT_SEPARATE = frozenset(
 )
 _CODE_POINTS = 0x110000
 _TABLE_END = 0x20000
-"""Below it code points are looked at one by one; above are Han characters, unassigned ones and a few others."""
+"""Below it code points are looked at one by one; above are Han characters, unassigned ones and a few
+others."""
 
 
 def fold_once(text: str) -> str:
@@ -65,7 +68,8 @@ def fold_once(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """NFKC and full case folding, repeated until nothing changes: for a few Greek forms once is not enough."""
+    """NFKC and full case folding, repeated until nothing changes: for a few Greek forms once is not
+    enough."""
     if text.isascii():
         return text.lower()
     once = fold_once(text)
@@ -91,11 +95,12 @@ def kind_of(character: str) -> int:
         case "C" | "Z":
             return SEPARATOR
         case _:
-            return SYMBOL if _has_words(folded(character)) else SEPARATOR
+            return SYMBOL if decomposition(character) and _has_words(folded(character)) else SEPARATOR
 
 
 def _is_within(point: int, ranges: tuple[tuple[int, int], ...]) -> bool:
-    return any(first <= point <= last for first, last in ranges)
+    place = bisect_right(ranges, (point, _CODE_POINTS)) - 1
+    return place >= 0 and point <= ranges[place][1]
 
 
 def _has_words(text: str) -> bool:
@@ -125,20 +130,28 @@ def tables() -> CharacterTables:
     return CharacterTables(classes, folds)
 
 
-_PLAIN_RANGES = ((0x3400, 0x4DBF), (0x4E00, 0x9FFC), (0xAC00, 0xD7A3), (0x20000, 0x2A6DD), (0x2A700, 0x2B734))
+_PLAIN_RANGES = (
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFC),
+    (0xAC00, 0xD7A3),
+    (0x17000, 0x187F7),
+    (0x20000, 0x2A6DD),
+    (0x2A700, 0x2B734),
+)
 """Large ranges of characters that fold to themselves; a test compares each with `kind_of`."""
 
 
 def _points_to_look_at() -> list[int]:
-    plain = [range(first, last + 1) for first, last in _PLAIN_RANGES]
-    low = [point for point in range(_TABLE_END) if not any(point in part for part in plain[:3])]
-    high = [point for point in range(_TABLE_END, 0x32400) if not any(point in part for part in plain[3:])]
-    return [point for point in low + high + list(range(0xE0000, 0xE01F0)) if category(chr(point)) != "Cn"]
+    is_open = np.ones(0x32400, bool)
+    for first, last in _PLAIN_RANGES:
+        is_open[first : last + 1] = False
+    points = [*np.flatnonzero(is_open).tolist(), *range(0xE0000, 0xE01F0)]
+    return [point for point in points if category(chr(point)) != "Cn"]
 
 
 def _composing_seconds() -> frozenset[str]:
     """Characters that may join with the one before them when text is composed."""
-    pairs = (unicodedata.decomposition(chr(point)).split() for point in range(_TABLE_END))
+    pairs = (decomposition(chr(point)).split() for point in range(_TABLE_END))
     seconds = {chr(int(pair[1], 16)) for pair in pairs if len(pair) == 2 and not pair[0].startswith("<")}
     jamo = {
         chr(point) for first, last in ((0x1161, 0x1176), (0x11A8, 0x11C3)) for point in range(first, last)
@@ -152,6 +165,8 @@ def _class_of(character: str, seconds: frozenset[str]) -> tuple[int, int]:
     kind = kind_of(character)
     if kind in (SEPARATOR, SYMBOL):
         return (CLASS_SEPARATOR if kind == SEPARATOR else CLASS_SYMBOL), point
+    if kind in _CLASS_OF_KIND and not decomposition(character) and character.casefold() == character:
+        return (CLASS_CONTEXT if character in seconds else _CLASS_OF_KIND[kind]), point
     composed, result = normalize("NFKC", character), folded(character)
     is_single = len(result) == len(composed) == 1 and len(result.encode()) <= len(character.encode())
     if kind == IGNORED or not is_single or not seconds.isdisjoint((character, composed, result)):
@@ -170,6 +185,9 @@ def _class_of(character: str, seconds: frozenset[str]) -> tuple[int, int]:
     if point >= _TABLE_END and result != character:
         return CLASS_CONTEXT, point
     return (CLASS_WORD if result_kind == WORD else CLASS_UNSPACED), ord(result)
+
+
+_CLASS_OF_KIND = {WORD: CLASS_WORD, UNSPACED: CLASS_UNSPACED}
 
 
 def _mark_class(mark: str) -> int:

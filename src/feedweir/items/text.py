@@ -1,22 +1,24 @@
 """The one analyser: text → words. Queries, items and explanations all read text through this module.
 
 What a word is
-- Text is compared after Unicode NFKC and full case folding (`fold`); ligatures, full- and half-width forms, and
-  composed and decomposed accents are the same. Accents are kept: é is not e.
+- Text is compared after Unicode NFKC and full case folding (`fold`); ligatures, full- and half-width forms,
+  and composed and decomposed accents are the same. Accents are kept: é is not e.
 - A word is a run of letters and digits with their combining marks. Everything else separates: punctuation,
   symbols, emoji, the underscore, and **apostrophes and hyphens**, so that `Trump's` is found by `trump` and
-  `COVID-19` by the phrase `covid 19`; a query with an apostrophe is a phrase too (`don't` is `don`, then `t`).
-- Characters that are not to be seen (soft hyphen, joiners, variation selectors) are as if they were not there;
-  the zero-width space separates.
-- In scripts written without spaces (Han, Kana, Thai, Lao, Khmer, Myanmar, Tibetan, …) every character with its
-  marks is a word of its own, and a word of the language is a phrase of them. Hangul is written with spaces.
+  `COVID-19` by the phrase `covid 19`; a query with an apostrophe is a phrase too (`don't` is `don`, then
+  `t`).
+- Characters that are not to be seen (soft hyphen, joiners, variation selectors) are as if they were not
+  there; the zero-width space separates.
+- In scripts written without spaces (Han, Kana, Thai, Lao, Khmer, Myanmar, Tibetan, …) every character with
+  its marks is a word of its own, and a word of the language is a phrase of them. Hangul is written with
+  spaces.
 - A symbol whose compatibility form has letters (™, ㎏, ㈱) is a word by itself, apart from its neighbours.
 - With a `language` words are cut to their Snowball stems.
 
 The interface
 - `words(text, language="") -> list[str]`, `words_of_html(html, language="") -> list[str]`: the reference.
-- `analyse(column, is_html=False, language="", forms=FORMS) -> Tokens`: the same words for a whole Arrow column
-  of strings, or of lists of strings, in compiled code and without a Python object per token.
+- `analyse(column, is_html=False, language="", forms=FORMS) -> Tokens`: the same words for a whole Arrow
+  column of strings, or of lists of strings, in compiled code and without a Python object per token.
 - `word_hash(word) -> int`: the hash that `Tokens.hashes` holds for a (normalised) word.
 - `distinct(tokens) -> (ids, firsts)`: equal words numbered by first sight, by bytes and not by hash.
 - `fold(text) -> str`: for comparing strings whole.
@@ -64,14 +66,16 @@ _MARKUP = re.compile(
 @dataclass(frozen=True, slots=True)
 class Tokens:
     """The words of n rows. Token i of row r, for `offsets[r] <= i < offsets[r + 1]`, is the UTF-8 bytes
-    `text[starts[i] : starts[i] + lengths[i]]`; words are equal when their bytes are, `hashes` only suggest it."""
+    `text[starts[i] : starts[i] + lengths[i]]`; words are equal when their bytes are, `hashes` only suggest
+    it."""
 
     offsets: NDArray[np.int64]
     hashes: NDArray[np.uint64]
     starts: NDArray[np.int64]
     lengths: NDArray[np.int32]
     positions: NDArray[np.int32]
-    """The place of the token in its row, from 0; consecutive within a value, `VALUE_GAP` further in the next."""
+    """The place of the token in its row, from 0; consecutive within a value, `VALUE_GAP` further in the
+    next."""
     text: NDArray[np.uint8]
 
     def __len__(self) -> int:
@@ -209,7 +213,8 @@ def analyse(
 
 
 def distinct(tokens: Tokens) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """(`ids`, `firsts`): equal words have equal ids, numbered by first sight, which was at token `firsts[id]`."""
+    """(`ids`, `firsts`): equal words have equal ids, numbered by first sight, which was at token
+    `firsts[id]`."""
     return _distinct(tokens.text, tokens.starts, tokens.lengths, tokens.hashes)
 
 
@@ -239,11 +244,22 @@ def _bytes_of(values: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     return np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8), used
 
 
-def _ascii_folds() -> NDArray[np.uint8]:
-    return np.array([ord(chr(b).lower()) if chr(b).isalnum() else 0 for b in range(128)], np.uint8)
+def _folds_of_bytes(specials: bytes) -> NDArray[np.uint8]:
+    """What the kernel does with a byte; `specials` and bytes of longer characters need a look."""
+    folds = [ord(chr(b).lower()) if chr(b).isalnum() else 0 for b in range(128)] + [1] * 128
+    return np.array([1 if b in specials else fold for b, fold in enumerate(folds)], np.uint8)
 
 
-_ASCII_FOLDS = _ascii_folds()
+_PLAIN, _HTML = _folds_of_bytes(b""), _folds_of_bytes(b"<&")
+
+
+@dataclass(frozen=True, slots=True)
+class _Units:
+    """Words that need their context: their placeholder tokens, and where their raw bytes are in the input."""
+
+    tokens: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    lengths: NDArray[np.int64]
 
 
 def _scanned(
@@ -251,62 +267,96 @@ def _scanned(
 ) -> Tokens:
     """Tokens with offsets of values; words that need their context are resolved through `forms`."""
     n_bytes = int(data_offsets[-1] - data_offsets[0])
-    capacity = n_bytes - n_bytes // 3 + len(data_offsets)  # at most two words in three bytes: `a手`
+    longest = int(np.diff(data_offsets).max(initial=0))
+    # Most text has fewer than a word in four bytes; memory that is never touched costs, so the guess is low.
+    guess = (n_bytes // 4 + longest + 16, n_bytes // 64 + longest + 16)
+    tokens, units = _scan(data, data_offsets, is_html, *guess) or _certain_scan(data, data_offsets, is_html)
+    return _with_forms(tokens, data, units, forms) if len(units.tokens) else tokens
+
+
+def _certain_scan(
+    data: NDArray[np.uint8], data_offsets: NDArray[np.int64], is_html: bool
+) -> tuple[Tokens, _Units]:
+    n_bytes = int(data_offsets[-1] - data_offsets[0])
+    result = _scan(data, data_offsets, is_html, n_bytes, n_bytes)
+    assert result is not None  # no token is shorter than a byte
+    return result
+
+
+def _scan(
+    data: NDArray[np.uint8], data_offsets: NDArray[np.int64], is_html: bool, max_tokens: int, max_units: int
+) -> tuple[Tokens, _Units] | None:
+    """One pass of the kernel; nothing when the tokens did not fit."""
     value_offsets = np.empty(len(data_offsets), np.int64)
-    hashes, starts = np.empty(capacity, np.uint64), np.empty(capacity, np.int64)
-    lengths, text = np.empty(capacity, np.int32), np.empty(n_bytes + 4, np.uint8)
-    units, unit_starts, unit_lengths = (np.empty(capacity, np.int64) for _ in range(3))
+    hashes, starts = np.empty(max_tokens, np.uint64), np.empty(max_tokens, np.int64)
+    lengths = np.empty(max_tokens, np.int32)
+    text = np.empty(int(data_offsets[-1] - data_offsets[0]) + 4, np.uint8)
+    units = _Units(*(np.empty(max_units, np.int64) for _ in range(3)))
     characters = tables()
-    n, n_text, n_units = kernels.scan(
-        data, data_offsets, is_html, _ASCII_FOLDS, characters.classes, characters.folds,
-        kernels.ENTITY_BYTES, kernels.ENTITY_OFFSETS, text, value_offsets, hashes, starts, lengths, units, unit_starts, unit_lengths,
+    n, n_text, n_units, n_values = kernels.scan(
+        data, data_offsets, _HTML if is_html else _PLAIN, characters.classes, characters.folds,
+        kernels.ENTITY_BYTES, kernels.ENTITY_OFFSETS,
+        text, value_offsets, hashes, starts, lengths, units.tokens, units.starts, units.lengths,
     )  # fmt: skip
+    if n_values < len(data_offsets) - 1:
+        return None
+    found = _Units(units.tokens[:n_units], units.starts[:n_units], units.lengths[:n_units])
     nothing = np.empty(0, np.int32)
-    tokens = Tokens(value_offsets, hashes[:n], starts[:n], lengths[:n], nothing, text[:n_text])
-    if n_units == 0:
-        return tokens
-    return _with_forms(tokens, data, units[:n_units], unit_starts[:n_units], unit_lengths[:n_units], forms)
+    return Tokens(value_offsets, hashes[:n], starts[:n], lengths[:n], nothing, text[:n_text]), found
 
 
-def _with_forms(
-    tokens: Tokens,
-    data: NDArray[np.uint8],
-    units: NDArray[np.int64],
-    unit_starts: NDArray[np.int64],
-    unit_lengths: NDArray[np.int64],
-    forms: FormCache,
-) -> Tokens:
+def _with_forms(tokens: Tokens, data: NDArray[np.uint8], units: _Units, forms: FormCache) -> Tokens:
     """Replace every placeholder by the words of its raw form, each distinct form asked for once."""
-    hashes = np.empty(len(units), np.uint64)
-    kernels.hash_all(data, unit_starts, unit_lengths, hashes)
-    ids, firsts = _distinct(data, unit_starts, unit_lengths, hashes)
+    hashes = np.empty(len(units.tokens), np.uint64)
+    kernels.hash_all(data, units.starts, units.lengths, hashes)
+    ids, firsts = _distinct(data, units.starts, units.lengths, hashes)
     results = [
         forms.words(data[start : start + length].tobytes())
-        for start, length in zip(unit_starts[firsts].tolist(), unit_lengths[firsts].tolist(), strict=True)
+        for start, length in zip(units.starts[firsts].tolist(), units.lengths[firsts].tolist(), strict=True)
     ]
-    return _spliced(tokens, ids, results)
-
-
-def _spliced(tokens: Tokens, ids: NDArray[np.int32], results: list[tuple[bytes, ...]]) -> Tokens:
-    """Tokens in which the k-th placeholder has become the words `results[ids[k]]`."""
     counts = np.array([len(result) for result in results], np.int64)
-    found = [word for result in results for word in result]
-    form_lengths = np.array([len(word) for word in found], np.int32)
-    form_text = np.frombuffer(b"".join(found), np.uint8)
-    form_starts = np.cumsum(form_lengths, dtype=np.int64) - form_lengths
-    form_hashes = np.empty(len(found), np.uint64)
-    kernels.hash_all(form_text, form_starts, form_lengths, form_hashes)
+    lexicon = _lexicon([word for result in results for word in result], len(tokens.text))
+    text = np.concatenate([tokens.text, lexicon.text])
+    if (counts == 1).all():
+        tokens.hashes[units.tokens] = lexicon.hashes[ids]
+        tokens.starts[units.tokens] = lexicon.starts[ids]
+        tokens.lengths[units.tokens] = lexicon.lengths[ids]
+        return replace(tokens, text=text)
+    return replace(_spliced(tokens, ids, counts, lexicon), text=text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lexicon:
+    """Some words as arrays: what `Tokens` holds, without rows."""
+
+    hashes: NDArray[np.uint64]
+    starts: NDArray[np.int64]
+    lengths: NDArray[np.int32]
+    text: NDArray[np.uint8]
+
+
+def _lexicon(found: list[bytes], text_start: int) -> _Lexicon:
+    """Words as arrays; their text will stand at `text_start` of a longer one."""
+    lengths = np.array([len(word) for word in found], np.int32)
+    starts = np.cumsum(lengths, dtype=np.int64) - lengths
+    text = np.frombuffer(b"".join(found), np.uint8)
+    hashes = np.empty(len(found), np.uint64)
+    kernels.hash_all(text, starts, lengths, hashes)
+    return _Lexicon(hashes, starts + text_start, lengths, text)
+
+
+def _spliced(tokens: Tokens, ids: NDArray[np.int32], counts: NDArray[np.int64], lexicon: _Lexicon) -> Tokens:
+    """Tokens in which the k-th placeholder has become the `counts[ids[k]]` words of its form."""
     n = len(tokens.hashes) - len(ids) + int(counts[ids].sum())
-    new = Tokens(
-        np.empty_like(tokens.offsets), np.empty(n, np.uint64), np.empty(n, np.int64), np.empty(n, np.int32),
-        tokens.positions, np.concatenate([tokens.text, form_text]),
-    )  # fmt: skip
+    offsets, hashes = np.empty_like(tokens.offsets), np.empty(n, np.uint64)
+    starts, lengths = np.empty(n, np.int64), np.empty(n, np.int32)
+    form_offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
     kernels.splice(
         tokens.offsets, tokens.hashes, tokens.starts, tokens.lengths, ids,
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), form_hashes,
-        form_starts + len(tokens.text), form_lengths, new.offsets, new.hashes, new.starts, new.lengths,
+        form_offsets, lexicon.hashes, lexicon.starts, lexicon.lengths,
+        offsets, hashes, starts, lengths,
     )  # fmt: skip
-    return new
+    return replace(tokens, offsets=offsets, hashes=hashes, starts=starts, lengths=lengths)
 
 
 def _distinct(
@@ -322,12 +372,13 @@ def _distinct(
 
 def _stemmed(tokens: Tokens, language: str) -> Tokens:
     """Tokens with every word cut to its stem; each distinct word is stemmed once."""
-    stemmer = _stemmer(language)
     ids, firsts = distinct(tokens)
-    data = [stem.encode() for stem in stemmer.stemWords([tokens.word(first) for first in firsts])]
-    text = np.frombuffer(b"".join(data), np.uint8)
-    lengths = np.array([len(stem) for stem in data], np.int32)
-    starts = np.cumsum(lengths, dtype=np.int64) - lengths
-    hashes = np.empty(len(data), np.uint64)
-    kernels.hash_all(text, starts, lengths, hashes)
-    return replace(tokens, hashes=hashes[ids], starts=starts[ids], lengths=lengths[ids], text=text)
+    found = stems([tokens.word(first) for first in firsts], language)
+    lexicon = _lexicon([stem.encode() for stem in found], 0)
+    return replace(
+        tokens,
+        hashes=lexicon.hashes[ids],
+        starts=lexicon.starts[ids],
+        lengths=lexicon.lengths[ids],
+        text=lexicon.text,
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint64
+from numba import njit, uint64, uintp
 
 SEED = 0x9E3779B97F4A7C15
 BLOCK_FACTOR = 0xD6E8FEB86659FD93
@@ -140,55 +140,57 @@ def _after_markup(data, i, end, entity_bytes, entity_offsets):  # type: ignore[n
     return end
 
 
+@njit(inline="always")
+def _appended(state, block, value, length):  # type: ignore[no-untyped-def]
+    """One more byte in a word that then has `length` bytes."""
+    block = (block << _U8) | uint64(value)
+    if length & 7 == 0:
+        return _mixed(state, block), uint64(0)
+    return state, block
+
+
 @njit(cache=True)
 def scan(  # type: ignore[no-untyped-def]
-    data, offsets, is_html, ascii_folds, classes, folds, entity_bytes, entity_offsets,
+    data, offsets, folds_of_bytes, classes, folds, entity_bytes, entity_offsets,
     text, value_offsets, hashes, starts, lengths, units, unit_starts, unit_lengths,
 ):  # fmt: skip
     """Tokens of every value. A word that needs its context becomes a placeholder token (of length −1), listed
-    in `units` with its raw bytes. Gives (tokens, bytes of `text`, placeholders)."""
+    in `units` with its raw bytes. Gives (tokens, bytes of `text`, placeholders, values done): the last is
+    less than all when the next value might not fit into the arrays.
+
+    `folds_of_bytes` has 0 for a separator, 1 for a byte that needs a look, else the byte of a word.
+    """
     w = 0  # where the next byte of text goes
     n_tokens = 0
     n_units = 0
-    last_point_free = np.int32(len(folds))
-    for row in range(len(offsets) - 1):
+    n_values = len(offsets) - 1
+    n_folds = len(folds)
+    for row in range(n_values):
         value_offsets[row] = n_tokens
         i, end = offsets[row], offsets[row + 1]
+        if n_tokens + end - i > len(hashes) or n_units + (end - i) // 2 > len(units):
+            return n_tokens, w, n_units, row
         opened = _NONE
         is_context = False
         was_movable = False
         unit_start, word_start = i, w
         state, block = _SEED, uint64(0)
         while True:
-            # what is at i: a byte to append, or why the open word ends
-            size = 1
-            ends_word = True
             kind = 0
+            size = 1
             point = np.int32(0)
+            ends_word = True
             if i < end:
-                b = data[i]
-                if b < 128:
-                    fold = ascii_folds[b]
-                    if fold != 0 and opened == _SPACED:
-                        # the common case first: one more letter of an open word
-                        text[w] = fold
-                        w += 1
-                        block = (block << _U8) | uint64(fold)
-                        if (w - word_start) & 7 == 0:
-                            state, block = _mixed(state, block), uint64(0)
-                        was_movable = False
-                        i += 1
-                        continue
-                    if fold != 0:
-                        kind = 1
-                        point = np.int32(fold)
-                        ends_word = opened == _ALONE and not is_context
-                else:
+                fold = folds_of_bytes[data[uintp(i)]]
+                if fold > 1:
+                    kind = 1
+                    ends_word = opened == _ALONE and not is_context
+                elif fold == 1 and data[i] >= 128:
                     point, size = _decoded(data, i, end)
                     if point >= 0:
                         kind = classes[point]
                         if kind == 1 or kind == 2:
-                            if point < last_point_free:
+                            if point < n_folds:
                                 point = folds[point]
                             ends_word = kind == 2 or (opened == _ALONE and not is_context)
                         else:
@@ -212,7 +214,7 @@ def scan(  # type: ignore[no-untyped-def]
             if i >= end:
                 break
             if kind == 0:
-                if is_html and (b == 0x3C or b == 0x26):
+                if fold == 1 and data[i] < 128:
                     i = _after_markup(data, i, end, entity_bytes, entity_offsets)
                 else:
                     i += size
@@ -232,24 +234,33 @@ def scan(  # type: ignore[no-untyped-def]
                 opened = _ALONE if kind == 2 else _SPACED
                 was_movable = False
                 is_context = kind == 3 or kind == 4
+            if fold > 1:  # the common case: the rest of an ASCII word
+                while fold > 1:
+                    text[uintp(w)] = fold
+                    w += 1
+                    state, block = _appended(state, block, fold, w - word_start)
+                    i += 1
+                    if i >= end:
+                        break
+                    fold = folds_of_bytes[data[uintp(i)]]
+                was_movable = False
+                continue
             if kind == 6 or (kind == 4 and was_movable):
                 is_context = True
             was_movable = kind == 4
             if kind != 6:
-                written = _encoded(point, text, w)
-                for _ in range(written):
-                    block = (block << _U8) | uint64(text[w])
+                for _ in range(_encoded(point, text, w)):
                     w += 1
-                    if (w - word_start) & 7 == 0:
-                        state, block = _mixed(state, block), uint64(0)
+                    state, block = _appended(state, block, text[w - 1], w - word_start)
             i += size
-    value_offsets[len(offsets) - 1] = n_tokens
-    return n_tokens, w, n_units
+    value_offsets[n_values] = n_tokens
+    return n_tokens, w, n_units, n_values
 
 
 @njit(cache=True)
 def distinct(text, starts, lengths, hashes, ids, firsts):  # type: ignore[no-untyped-def]
-    """Number equal byte strings by first sight: `ids[i]`, and `firsts[id]` the first index; gives how many."""
+    """Number equal byte strings by first sight: `ids[i]`, and `firsts[id]` the first index; gives how
+    many."""
     size = 16
     while size < 2 * len(starts):
         size *= 2
