@@ -37,7 +37,7 @@ def _header(address: Address, icon: str) -> Html:
 def _footer(address: Address) -> Html:
     return tag(
         "footer",
-        tag("p", "Feedweir lets through what it should, and measures what flows."),
+        tag("p", "Feedweir lets through what it should, and measures what flows. All times are UTC."),
         tag("p", tag("a", "All sources as OPML", href=address.opml())),
     )
 

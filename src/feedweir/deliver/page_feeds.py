@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from feedweir.deliver.address import Address
-from feedweir.deliver.markup import Html, join, tag
-from feedweir.deliver.page import foreign, frame, moment
+from feedweir.deliver.markup import Html, tag
+from feedweir.deliver.page import dotted, foreign, frame, moment
 from feedweir.deliver.page_feed import subscribe_links
 from feedweir.deliver.view import FeedKind, FeedSummary
 
@@ -80,10 +80,8 @@ def _row(feed: FeedSummary, address: Address) -> Html:
 
 def _figures(feed: FeedSummary) -> Html:
     items = "1 item" if feed.item_count == 1 else f"{feed.item_count:,} items"
-    return join(
-        tag("p", items, class_="number"),
-        tag("p", moment(feed.last_item, absent="no items yet"), class_="meta"),
-    )
+    parts = [tag("span", items, class_="number")]
+    return tag("p", dotted([*parts, moment(feed.last_item)] if feed.last_item else parts), class_="meta")
 
 
 def _failure(feed: FeedSummary) -> Html | None:
