@@ -9,9 +9,13 @@ entries = catalog.outbox.claim(100, worker="mailer", now=now, lease_s=60)
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
+from typing import Any
 
+from feedweir.catalog import transfer
 from feedweir.catalog.batches import Batches
 from feedweir.catalog.database import Database, connect
 from feedweir.catalog.deliveries import Deliveries
@@ -84,6 +88,18 @@ class Catalog:
     outbox: Outbox
     deliveries: Deliveries
     batches: Batches
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Everything done to the catalog in the block happens as a whole or, when the block raises, not at all."""
+        return self.database.transaction()
+
+    def dump(self) -> Iterator[dict[str, Any]]:
+        """Everything there is, one JSON object after the other, as of one moment."""
+        return transfer.dump(self.database)
+
+    def load(self, lines: Iterable[dict[str, Any]]) -> None:
+        """Take over what another catalog dumped, on either database; this one must still be empty."""
+        transfer.load(self.database, lines)
 
     def close(self) -> None:
         self.database.close()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.exc import ArgumentError, OperationalError, StatementError
 
 from feedweir.errors import CatalogError
 
@@ -28,10 +29,24 @@ class Database:
         self._reading = engine
         self._writing = engine.execution_options(**{_WRITES: True})
         self.dialect = engine.dialect.name
+        self._open: ContextVar[Connection | None] = ContextVar("open transaction", default=None)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Everything that this thread reads and writes in the block is one transaction, undone when it raises."""
+        with _foreign_errors_converted(), self._writing.begin() as connection:
+            token = self._open.set(connection)
+            try:
+                yield
+            finally:
+                self._open.reset(token)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection that sees one snapshot until the block ends."""
+        if connection := self._open.get():
+            yield connection
+            return
         with _foreign_errors_converted(), self._reading.connect() as connection:
             yield connection
 
@@ -41,6 +56,8 @@ class Database:
 
     def write(self, step: Callable[[Connection], T]) -> T:
         """Run `step` in one transaction, and again when the database undid it for another's sake."""
+        if connection := self._open.get():
+            return step(connection)
         with _foreign_errors_converted():
             for _ in range(_ATTEMPTS - 1):
                 try:
@@ -122,7 +139,9 @@ def _begin_postgresql(connection: Connection) -> None:
 def _foreign_errors_converted() -> Iterator[None]:
     try:
         yield
-    except DBAPIError as error:
+    except StatementError as error:
+        if isinstance(error.orig, CatalogError):
+            raise error.orig from None
         raise CatalogError(f"the catalog's database refused: {_reason(error.orig)}") from error
 
 

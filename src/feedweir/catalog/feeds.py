@@ -146,9 +146,12 @@ def _check(feeds: Sequence[NewFeed]) -> None:
         names.checked(feed.name)
         storable(feed.statement, f"the definition of {feed.name!r}")
         storable(feed.url, f"the URL of {feed.name!r}")
-        other = seen.setdefault(names.folded(feed.name), feed.name)
-        if other is not feed.name:
-            raise CatalogError(f"the names {other!r} and {feed.name!r} are the same but for case")
+        key = names.folded(feed.name)
+        if key in seen:
+            raise CatalogError(
+                f"the names {seen[key]!r} and {feed.name!r} are the same, at least but for case"
+            )
+        seen[key] = feed.name
 
 
 def _refuse_taken(connection: Connection, feeds: Sequence[NewFeed]) -> None:

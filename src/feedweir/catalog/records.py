@@ -95,6 +95,8 @@ class FetchState:
     hub_lease_until: datetime | None = None
     refresh: Json = field(default_factory=dict)
     """The refresh policy's own statistics."""
+    description: Json = field(default_factory=dict)
+    """What the last readable document says of the feed: title, link, language, …"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

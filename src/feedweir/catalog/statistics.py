@@ -50,28 +50,48 @@ def faded(value: float, since: datetime, now: datetime) -> float:
 def add_counts(connection: Connection, counts: Sequence[FeedCounts], now: datetime) -> None:
     """Add what a batch counted; a feed that was dropped meanwhile is left out."""
     living = existing(connection, tables.feed.c.id, (count.feed_id for count in counts))
-    rows = [_counts_row(count, microseconds(now)) for count in _in_order(counts) if count.feed_id in living]
+    rows = [
+        _counts_row(count, microseconds(now)) for count in summed_counts(counts) if count.feed_id in living
+    ]
     upsert_all(connection, _feed, rows, ["feed_id"], _added_counts)
 
 
 def add_atoms(connection: Connection, atoms: Sequence[AtomCount]) -> None:
+    """Add how often atoms held; a source that was dropped meanwhile is left out."""
     living = existing(connection, tables.feed.c.id, (atom.source_id for atom in atoms))
-    rows = [
-        {
-            "source_id": atom.source_id,
-            "atom": storable_key(atom.atom),
-            "times": atom.times,
-            "weight": atom.weight,
-        }
-        for atom in sorted(atoms)
-        if atom.source_id in living
-    ]
+    rows = [atom._asdict() for atom in summed_atoms(atoms) if atom.source_id in living]
     upsert_all(connection, _atom, rows, ["source_id", "atom"], _added_atoms)
 
 
-def _in_order(counts: Sequence[FeedCounts]) -> list[FeedCounts]:
-    """By id: those who lock the same rows in the same order never wait for each other in a circle."""
-    return sorted(counts, key=lambda count: count.feed_id)
+def summed_counts(counts: Sequence[FeedCounts]) -> list[FeedCounts]:
+    """One for each feed, by id: who locks rows in the same order never waits for another in a circle."""
+    sums: dict[int, FeedCounts] = {}
+    for new in counts:
+        old = sums.get(new.feed_id)
+        sums[new.feed_id] = new if old is None else _both(old, new)
+    return sorted(sums.values(), key=lambda count: count.feed_id)
+
+
+def summed_atoms(atoms: Sequence[AtomCount]) -> list[AtomCount]:
+    """One for each source and atom, in their order, under the name it is stored by."""
+    sums: dict[tuple[int, str], tuple[int, float]] = {}
+    for source_id, atom, times, weight in atoms:
+        key = (source_id, storable_key(atom))
+        old_times, old_weight = sums.get(key, (0, 0.0))
+        sums[key] = (old_times + times, old_weight + weight)
+    return [AtomCount(*key, *sums[key]) for key in sorted(sums)]
+
+
+def _both(old: FeedCounts, new: FeedCounts) -> FeedCounts:
+    hits_at = [at for at in (old.last_hit_at, new.last_hit_at) if at is not None]
+    return FeedCounts(
+        old.feed_id,
+        items=old.items + new.items,
+        hits=old.hits + new.hits,
+        bytes=old.bytes + new.bytes,
+        cost_ns=old.cost_ns + new.cost_ns,
+        last_hit_at=max(hits_at, default=None),
+    )
 
 
 def _added_counts(new: Any) -> Mapping[str, ColumnElement[Any]]:

@@ -94,7 +94,8 @@ class Subscriptions:
 
 
 def save_rhythms(connection: Connection, rhythms: Sequence[Rhythm]) -> None:
-    rows = [asdict(rhythm) for rhythm in sorted(rhythms, key=lambda rhythm: rhythm.subscription_id)]
+    last = {rhythm.subscription_id: rhythm for rhythm in rhythms}
+    rows = [asdict(last[id_]) for id_ in sorted(last)]
     upsert_all(connection, _rhythm, rows, ["subscription_id"], ["next_due_at", "last_sent_at", "state"])
 
 

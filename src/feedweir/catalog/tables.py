@@ -50,6 +50,7 @@ source = Table(
     Column("hub_secret", Prose),
     Column("hub_lease_until", Moment),
     Column("refresh", Json),
+    Column("description", Json),
 )
 
 change = Table(

@@ -48,7 +48,8 @@ CREATE TABLE source (
     hub_topic {text} NOT NULL,
     hub_secret {text} NOT NULL,
     hub_lease_until BIGINT,
-    refresh {text} NOT NULL
+    refresh {text} NOT NULL,
+    description {text} NOT NULL
 );
 CREATE INDEX source_due ON source (next_check_at, feed_id) WHERE status = 'active';
 
