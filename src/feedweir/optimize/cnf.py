@@ -1,0 +1,89 @@
+"""Conjunctive normal form, with bounded growth: what would grow too much stays as it is, inside a clause."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import comb
+from typing import TypeAlias
+
+from feedweir.optimize.booleans import simplify
+from feedweir.plan.predicates import FALSE, TRUE, And, AtLeast, Not, Or, Predicate
+
+Literal: TypeAlias = Predicate
+"""An atom, a negated atom, or a part that would have grown too much."""
+Clause: TypeAlias = frozenset[Literal]
+"""Literals of which one holds; the empty clause is false."""
+Cnf: TypeAlias = frozenset[Clause]
+"""Clauses that all hold; the empty set is true."""
+
+MAX_CLAUSES = 32
+"""What a disjunction may become. Past it the disjunction stays one clause."""
+
+NEVER: Cnf = frozenset({frozenset()})
+ALWAYS: Cnf = frozenset()
+
+
+def to_cnf(predicate: Predicate, *, max_clauses: int = MAX_CLAUSES) -> Cnf:
+    """The clauses of a predicate, none a superset of another."""
+    return _clauses(simplify(predicate), max_clauses)
+
+
+def from_cnf(cnf: Cnf) -> Predicate:
+    """The predicate that the clauses say, in an order that depends only on them."""
+    return simplify(And(tuple(clause_predicate(clause) for clause in sorted(cnf, key=clause_key))))
+
+
+def clause_predicate(clause: Clause) -> Predicate:
+    return simplify(Or(tuple(sorted(clause, key=repr))))
+
+
+def clause_key(clause: Clause) -> tuple[int, list[str]]:
+    """Short clauses first, then by their text."""
+    return (len(clause), sorted(repr(literal) for literal in clause))
+
+
+def _clauses(predicate: Predicate, max_clauses: int) -> Cnf:
+    match predicate:
+        case And(parts):
+            return minimal(frozenset().union(*(_clauses(part, max_clauses) for part in parts)))
+        case Or(parts):
+            return _product(parts, max_clauses)
+        case AtLeast(count, parts) if comb(len(parts), count - 1) <= max_clauses:
+            # k of n hold: of any n - k + 1 one holds.
+            some = combinations(parts, len(parts) - count + 1)
+            every = simplify(And(tuple(Or(chosen) for chosen in some)))
+            return _clauses(every, max_clauses)
+        case _:
+            return frozenset({frozenset({predicate})})
+
+
+def _product(parts: tuple[Predicate, ...], max_clauses: int) -> Cnf:
+    """One clause of each part, in every way; parts that would make too many stay literals of the clause."""
+    clauses: Cnf = NEVER
+    for part in sorted(parts, key=lambda part: (isinstance(part, (And, AtLeast)), repr(part))):
+        factors = _clauses(part, max_clauses)
+        if len(clauses) * len(factors) > max_clauses:
+            factors = frozenset({frozenset({part})})
+        clauses = minimal(frozenset(one | two for one in clauses for two in factors))
+    return clauses
+
+
+def minimal(clauses: Cnf) -> Cnf:
+    """Without clauses that always hold, and without those that another clause implies by being a part of
+    them.
+    """
+    open_clauses = sorted((c for c in clauses if not is_tautology(c)), key=len)
+    kept: list[Clause] = []
+    for clause in open_clauses:
+        if not any(other <= clause for other in kept):
+            kept.append(clause)
+    return frozenset(kept)
+
+
+def is_tautology(clause: Clause) -> bool:
+    """Whether a literal stands beside its negation."""
+    return TRUE in clause or any(simplify(Not(literal)) in clause for literal in clause)
+
+
+def has_false(cnf: Cnf) -> bool:
+    return frozenset() in cnf or frozenset({FALSE}) in cnf

@@ -1,0 +1,134 @@
+"""When one predicate implies another: literals by their atoms, clauses by their literals, CNF by refutation.
+
+Everything reported is true of every item. Not everything that is true is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from feedweir.optimize.booleans import simplify
+from feedweir.optimize.cnf import NEVER, Clause, Cnf, Literal, to_cnf
+from feedweir.optimize.implication import atom_implies, atoms_exclude
+from feedweir.plan.predicates import And, AtLeast, Atom, Compare, Not, Or, Predicate
+
+
+def negation(literal: Literal) -> Literal:
+    return simplify(Not(literal))
+
+
+def literal_implies(one: Literal, other: Literal) -> bool:
+    """Whether every item that satisfies one literal satisfies the other."""
+    if one == other:
+        return True
+    if isinstance(one, (And, Or, AtLeast)) or isinstance(other, (And, Or, AtLeast)):
+        return _structure_implies(one, other)
+    (atom, is_negated), (target, is_target_negated) = _signed(one), _signed(other)
+    if isinstance(atom, (And, Or, AtLeast, Not)) or isinstance(target, (And, Or, AtLeast, Not)):
+        return False
+    if is_negated:
+        return is_target_negated and atom_implies(target, atom)
+    return atoms_exclude(atom, target) if is_target_negated else atom_implies(atom, target)
+
+
+def _structure_implies(one: Predicate, other: Predicate) -> bool:
+    """Parts that stayed unexpanded, by what `and` and `or` mean."""
+    match one, other:
+        case Or(parts), _:
+            return all(literal_implies(part, other) for part in parts)
+        case _, And(parts):
+            return all(literal_implies(one, part) for part in parts)
+        case And(parts), _:
+            return any(literal_implies(part, other) for part in parts)
+        case _, Or(parts):
+            return any(literal_implies(one, part) for part in parts)
+        case _:
+            return False
+
+
+def _signed(literal: Literal) -> tuple[Predicate, bool]:
+    """The atom of a literal, and whether it is negated; `!=` is a negated `=`."""
+    match literal:
+        case Not(part):
+            atom, is_negated = _signed(part)
+            return atom, not is_negated
+        case Compare(attribute, "!=", value, part):
+            return Compare(attribute, "=", value, part), True
+        case _:
+            return literal, False
+
+
+def clause_implies(one: Clause, other: Clause) -> bool:
+    """Each way to satisfy one clause satisfies the other."""
+    return all(any(literal_implies(literal, target) for target in other) for literal in one)
+
+
+def is_never(cnf: Cnf) -> bool:
+    """Whether no item can satisfy all clauses, as far as unit propagation sees.
+
+    Literals that a single-literal clause contradicts are struck from the others until a clause is empty or
+    nothing changes.
+    """
+    open_clauses = {clause for clause in cnf if len(clause) != 1}
+    pending = [literal for clause in cnf if len(clause) == 1 for literal in clause]
+    units: list[Literal] = []
+    while pending and frozenset() not in open_clauses:
+        unit = pending.pop()
+        if any(_contradicts(unit, other) for other in units):
+            return True
+        units.append(unit)
+        struck = {frozenset(x for x in clause if not _contradicts(unit, x)) for clause in open_clauses}
+        pending += [literal for clause in struck if len(clause) == 1 for literal in clause]
+        open_clauses = {clause for clause in struck if len(clause) != 1}
+    return frozenset() in open_clauses
+
+
+def _contradicts(one: Literal, other: Literal) -> bool:
+    return literal_implies(one, negation(other)) or literal_implies(other, negation(one))
+
+
+def cnf_implies(one: Cnf, other: Cnf) -> bool:
+    """Whether one implies every clause of the other: it does when it cannot hold without that clause."""
+    return all(_implies_clause(one, clause) for clause in other)
+
+
+def _implies_clause(cnf: Cnf, clause: Clause) -> bool:
+    if any(clause_implies(own, clause) for own in cnf):
+        return True
+    return is_never(cnf | {frozenset({negation(literal)}) for literal in clause})
+
+
+def implies(one: Predicate, other: Predicate) -> bool:
+    """Whether every item that satisfies one predicate satisfies the other, as far as this room can tell."""
+    return cnf_implies(to_cnf(one), to_cnf(other))
+
+
+def minimal_by_implication(clauses: Iterable[Clause]) -> list[Clause]:
+    """Without clauses that another one implies; of equivalent ones the first stays."""
+    kept: list[Clause] = []
+    for clause in clauses:
+        if any(clause_implies(other, clause) for other in kept):
+            continue
+        kept = [other for other in kept if not clause_implies(clause, other)]
+        kept.append(clause)
+    return kept
+
+
+def reduced(cnf: Cnf) -> Cnf:
+    """A CNF without clauses that the others imply; `NEVER` when it cannot hold."""
+    if is_never(cnf):
+        return NEVER
+    return frozenset(
+        minimal_by_implication(sorted(cnf, key=lambda clause: (len(clause), sorted(map(repr, clause)))))
+    )
+
+
+def atoms_of(literal: Literal) -> list[Atom]:
+    """The atoms of a literal, of an unexpanded one too."""
+    match literal:
+        case And(parts) | Or(parts) | AtLeast(_, parts):
+            return [atom for part in parts for atom in atoms_of(part)]
+        case Not(part):
+            return atoms_of(part)
+        case _:
+            return [literal]
