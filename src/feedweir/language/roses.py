@@ -41,10 +41,12 @@ def register(c: Cursor, place: Place) -> RegisterFeed:
 def address(c: Cursor) -> str:
     """A URL, quoted or not; empty when something else is next."""
     token = c.tokens[c.at]
-    if "://" in token:
-        c.at += 1
-        return token if token[0] not in "'\"“‘" else token[1:-1].strip()
-    return ""
+    if "://" not in token:
+        return ""
+    if c.is_string():
+        return c.string().strip()
+    c.at += 1
+    return token
 
 
 def stylesheet(c: Cursor) -> str:

@@ -108,7 +108,7 @@ class Cursor:
                 "this quote is never closed", hint="a quote inside a text is written twice: 'it''s'"
             )
         if token.startswith("/*"):
-            raise self.error("this comment is never closed", expected=("`*/`",))
+            raise self.error("this comment is never closed", expected=("`*/`",), hint="a path is `/ *`")
 
     def seen(self) -> str:
         """The next token, as an error tells it."""

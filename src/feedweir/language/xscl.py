@@ -194,7 +194,11 @@ def _relative(c: Cursor) -> PatternNode:
     """A path after a variable; brackets right after the variable are not a step."""
     if c.words[c.at] == "[":
         raise c.error("a condition needs a step before it", expected=("`/`", "`//`"), hint="x1/author[@id]")
-    return steps(c, "", _END)
+    start = c.at
+    branch = steps(c, "", _END)
+    if variables_of(branch) != [_END]:
+        raise c.error("variables are bound in the blocks", at=start, hint="leave out `->` inside the braces")
+    return branch
 
 
 def _bind_left(
@@ -218,8 +222,6 @@ def bind_branch(
     A branch that is already there in the same words is used again: equal definitions have one variable.
     """
     step = step_of(pattern, label)
-    if _END not in variables_of(branch):
-        return _end_of(branch), with_child(pattern, label, branch)
     for child in step.children if step is not None else ():
         bound = _bound_alike(branch, child)
         if bound:
@@ -232,11 +234,6 @@ def bind_branch(
 
 _END = "?"
 """The variable of a path's last step until it gets its own: nobody can write it."""
-
-
-def _end_of(branch: PatternNode) -> str:
-    """What the user called the last step of a path: the last variable of the path."""
-    return variables_of(branch)[-1]
 
 
 def _bound_alike(branch: PatternNode, child: PatternNode) -> str:

@@ -1,0 +1,336 @@
+"""Trees of every kind that text can say, for property tests."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import strategies as st
+
+from feedweir.items.attributes import ATTRIBUTES, AttributeType
+from feedweir.language.predicates import (
+    And,
+    AtLeast,
+    Compare,
+    Constant,
+    Constraint,
+    Contains,
+    Extends,
+    FromFeeds,
+    GraphPattern,
+    Iri,
+    JoinAnd,
+    JoinNot,
+    JoinOr,
+    JoinPredicate,
+    Not,
+    Now,
+    Or,
+    PatternNode,
+    Predicate,
+    References,
+    Relates,
+    SharesLink,
+    Similar,
+    Term,
+    TreePattern,
+    Triple,
+    Variable,
+)
+from feedweir.language.statements import (
+    CHANNELS,
+    SHOWN,
+    AlterFeed,
+    AlterSubscription,
+    Ask,
+    BlockJoin,
+    Condition,
+    CreateFeed,
+    DefineWindow,
+    Describe,
+    DropFeed,
+    DropSubscription,
+    Explain,
+    Group,
+    Join,
+    Member,
+    Named,
+    PathBlock,
+    Query,
+    RegisterFeed,
+    Show,
+    Statement,
+    Subscribe,
+    Xscl,
+)
+from feedweir.language.windows import LastItems, TimeSpan
+
+
+def attributes(*types: AttributeType) -> st.SearchStrategy[str]:
+    return st.sampled_from([a.name for a in ATTRIBUTES if a.type in types])
+
+
+TEXT, HTML, STRING = AttributeType.TEXT, AttributeType.HTML, AttributeType.STRING
+LINK, TIME, NUMBER = AttributeType.LINK, AttributeType.TIME, AttributeType.NUMBER
+
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=12)
+words = st.one_of(
+    st.sampled_from(
+        ["rock", "Muse", "e-mail", "it's", 'say "x"', "naïve", "年", "a'b", "2020", "not", "C++"]
+    ),
+    st.text("ab'\"-é$[;", min_size=1, max_size=5).filter(lambda text: any(c.isalnum() for c in text)),
+)
+extension_names = st.sampled_from(["media:rating", "dc:subject", "itunes:author"])
+names = st.one_of(
+    st.sampled_from(
+        ["A", "B", "News", "bbc-news", "x.y", "from", "Rock Concerts", "9gag", "now", "été", "a'b"]
+    ),
+    st.text(min_size=1, max_size=6).filter(lambda text: text.strip() and "://" not in text and text != "*"),
+)
+variables = st.sampled_from(["a", "b", "main", "x_1", "ca"])
+urls = st.sampled_from(["http://example.org/a?b=c,d", "https://muse.mu/rss/news", "ftp://x.y/z'"])
+hosts_and_urls = st.one_of(urls, st.sampled_from(["example.org", "localhost"]))
+lengths = st.one_of(
+    st.timedeltas(min_value=timedelta(seconds=1), max_value=timedelta(days=3650)),
+    st.integers(1, 500).map(lambda days: timedelta(days=days)),
+)
+windows = st.one_of(lengths.map(TimeSpan), st.integers(1, 10**6).map(LastItems))
+numbers = st.one_of(
+    st.integers(-(10**6), 10**6).map(float),
+    st.floats(allow_nan=False, allow_infinity=False).map(lambda x: x + 0.0),
+)
+moments = st.datetimes(timezones=st.just(UTC))
+comparisons = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
+nows = st.timedeltas(min_value=timedelta(days=-400), max_value=timedelta(days=400)).map(Now)
+
+
+def clean(text: str) -> str:
+    """A term as the parser leaves it: without stars and spaces at its ends."""
+    return text.strip().rstrip("* ")
+
+
+terms = st.builds(
+    Term,
+    st.one_of(words, st.lists(words, min_size=2, max_size=3).map(" ".join)).map(clean),
+    st.booleans(),
+)
+text_subjects = st.one_of(st.none(), attributes(TEXT, HTML, STRING, LINK), extension_names)
+
+
+@st.composite
+def contains(draw: st.DrawFn) -> Contains:
+    found = tuple(draw(st.lists(terms, min_size=1, max_size=4)))
+    return Contains(draw(text_subjects), found, draw(st.integers(0, len(found) + 1)))
+
+
+@st.composite
+def compares(draw: st.DrawFn) -> Compare:
+    op = draw(comparisons)
+    kind = draw(st.sampled_from(["text", "extension", "number", "time", "part", "date"]))
+    if kind == "text":
+        return Compare(draw(attributes(TEXT, STRING, LINK)), op, draw(texts))
+    if kind == "extension":
+        return Compare(draw(extension_names), op, draw(st.one_of(texts, numbers)))
+    if kind == "number":
+        return Compare(draw(attributes(NUMBER)), op, draw(numbers))
+    about = draw(attributes(TIME))
+    if kind == "time":
+        return Compare(about, op, draw(st.one_of(moments, nows)))
+    if kind == "part":
+        part, high = draw(st.sampled_from([("year", 9999), ("month", 12), ("hour", 23), ("weekday", 6)]))
+        return Compare(about, op, float(draw(st.integers(1, high))), part)
+    day = draw(moments).replace(hour=0, minute=0, second=0, microsecond=0)
+    return Compare(about, op, draw(st.one_of(st.just(day), nows)), "date")
+
+
+thresholds = st.floats(0.01, 1.0)
+element_names = st.sampled_from(["book", "author", "dc:title", "a-b", "*", "@id", "@*", "from", "as"])
+pattern_variables = st.sampled_from(["", "", "x1", "x2'", "author_1"])
+
+
+def pattern_nodes(
+    names_of_variables: st.SearchStrategy[str] = pattern_variables,
+) -> st.SearchStrategy[PatternNode]:
+    conditions = st.one_of(st.just((None, None)), st.tuples(comparisons, st.one_of(texts, numbers)))
+
+    def node(below: st.SearchStrategy[tuple[PatternNode, ...]]) -> st.SearchStrategy[PatternNode]:
+        return st.builds(
+            lambda axis, name, children, variable, condition: PatternNode(
+                axis, name, children, variable, *condition
+            ),
+            st.sampled_from(["/", "//"]),
+            element_names,
+            below,
+            names_of_variables,
+            conditions,
+        )
+
+    leaves = node(st.just(()))
+    return st.recursive(leaves, lambda parts: node(st.lists(parts, max_size=2).map(tuple)), max_leaves=4)
+
+
+graph_terms = st.one_of(
+    st.sampled_from(["x", "y", "o1"]).map(Variable),
+    st.sampled_from(["http://purl.org/dc/elements/1.1/title", "urn:a:b"]).map(Iri),
+    st.one_of(texts, numbers).map(Constant),
+)
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> GraphPattern:
+    triples = tuple(
+        draw(st.lists(st.builds(Triple, graph_terms, graph_terms, graph_terms), min_size=1, max_size=3))
+    )
+    parts = [part for t in triples for part in (t.subject, t.predicate, t.object)]
+    known = sorted({part.name for part in parts if isinstance(part, Variable)})
+    if not known:
+        return GraphPattern(triples)
+    constraint = st.builds(Constraint, st.sampled_from(known), comparisons, st.one_of(texts, numbers))
+    return GraphPattern(triples, tuple(draw(st.lists(constraint, max_size=2))))
+
+
+link_subjects = st.one_of(st.none(), attributes(LINK))
+similars = st.builds(
+    Similar, st.one_of(st.none(), attributes(TEXT, HTML, STRING), extension_names), words, thresholds
+)
+links = st.one_of(
+    st.builds(References, link_subjects, hosts_and_urls),
+    st.builds(Extends, link_subjects, hosts_and_urls),
+    st.builds(SharesLink, link_subjects, st.lists(hosts_and_urls, min_size=1, max_size=3).map(tuple)),
+)
+item_atoms = st.one_of(
+    contains(), compares(), similars, links, st.lists(names, min_size=1, max_size=3).map(tuple).map(FromFeeds)
+)
+atoms = st.one_of(item_atoms, pattern_nodes().map(TreePattern), graphs())
+
+
+def combined(leaves: st.SearchStrategy[Predicate]) -> st.SearchStrategy[Predicate]:
+    def node(parts: st.SearchStrategy[Predicate]) -> st.SearchStrategy[Predicate]:
+        several = st.lists(parts, max_size=3).map(tuple)
+        some = st.lists(parts, min_size=1, max_size=3).map(tuple)
+        return st.one_of(
+            several.map(And), several.map(Or), parts.map(Not), st.builds(AtLeast, st.integers(0, 4), some)
+        )
+
+    return st.recursive(leaves, node, max_leaves=6)
+
+
+predicates = combined(atoms)
+
+
+# Statements
+
+members: st.SearchStrategy[Member] = st.deferred(lambda: st.one_of(named, named, grouped(), patterns()))
+labels = st.one_of(st.just(""), variables)
+named = st.builds(Named, st.one_of(names, st.just("*")), labels)
+
+
+@st.composite
+def grouped(draw: st.DrawFn) -> Group:
+    return Group(tuple(draw(st.lists(named, min_size=2, max_size=3))), draw(labels))
+
+
+@st.composite
+def blocks(draw: st.DrawFn, variable: str) -> PathBlock:
+    unnamed = draw(pattern_nodes(st.just("")))
+    child = PatternNode("//", draw(element_names), (), variable)
+    return PathBlock(
+        draw(names),
+        PatternNode(unnamed.axis, unnamed.name, (*unnamed.children, child), "", unnamed.op, unnamed.value),
+    )
+
+
+@st.composite
+def patterns(draw: st.DrawFn) -> Xscl:
+    body: PathBlock | BlockJoin = draw(blocks("v0"))
+    for number in range(1, 1 + draw(st.integers(0, 3))):
+        kind = draw(st.sampled_from(["join", "followed by"]))
+        pairs = ((f"v{draw(st.integers(0, number - 1))}", f"v{number}"),)
+        equalities = pairs * draw(st.integers(0, 1))
+        body = BlockJoin(kind, body, draw(blocks(f"v{number}")), equalities, draw(windows))
+    select = draw(st.sampled_from(["", "", "<pair>{$v0} 'and'</pair>", "<a b='{$v0}'/>"]))
+    return Xscl(body, select, draw(labels))
+
+
+relations = st.one_of(
+    st.builds(Relates, attributes(TEXT, STRING), comparisons, attributes(TEXT, STRING)),
+    st.builds(Relates, attributes(TIME), comparisons, attributes(TIME)),
+    st.builds(
+        Relates,
+        st.one_of(st.none(), attributes(TEXT, HTML)),
+        st.just("similar"),
+        st.one_of(st.none(), attributes(TEXT, HTML)),
+        thresholds,
+    ),
+    st.builds(Relates, link_subjects, st.just("shares-link"), link_subjects),
+)
+
+
+def _join_node(parts: st.SearchStrategy[JoinPredicate]) -> st.SearchStrategy[JoinPredicate]:
+    several = st.lists(parts, min_size=1, max_size=3).map(tuple)
+    return st.one_of(several.map(JoinAnd), several.map(JoinOr), parts.map(JoinNot))
+
+
+join_predicates: st.SearchStrategy[JoinPredicate] = st.recursive(relations, _join_node, max_leaves=4)
+joins = st.builds(Join, windows, members, labels, join_predicates)
+
+
+@st.composite
+def queries(draw: st.DrawFn) -> Query:
+    conditions = draw(st.lists(st.builds(Condition, variables, predicates), max_size=2))
+    if draw(st.booleans()):
+        conditions.append(Condition("", draw(predicates)))
+    return Query(draw(members), tuple(draw(st.lists(joins, max_size=2))), tuple(conditions))
+
+
+stylesheets = st.sampled_from(["", "Title.xml", "it's.xsl"])
+intervals = st.one_of(st.none(), lengths)
+optional_names = st.one_of(st.none(), names)
+paused = st.one_of(st.none(), st.booleans())
+
+
+@st.composite
+def alterations(draw: st.DrawFn) -> AlterFeed | AlterSubscription:
+    channel = draw(st.sampled_from(CHANNELS))
+    feed = AlterFeed(
+        draw(names),
+        draw(optional_names),
+        draw(st.one_of(st.none(), urls)),
+        draw(intervals),
+        draw(paused),
+        draw(st.one_of(st.none(), queries())),
+    )
+    subscription = AlterSubscription(
+        draw(names),
+        draw(optional_names),
+        draw(st.sampled_from([None, "T.xsl"])),
+        channel,
+        "t",
+        draw(intervals),
+        True,
+    )
+    nothing = feed == AlterFeed(feed.name)
+    return subscription if nothing or draw(st.booleans()) else feed
+
+
+statements: st.SearchStrategy[Statement] = st.one_of(
+    st.builds(CreateFeed, names, queries(), st.booleans()),
+    st.builds(Ask, queries()),
+    st.builds(Explain, st.builds(CreateFeed, names, queries())),
+    st.builds(lambda name, url, every: RegisterFeed(name, url, every=every), names, urls, intervals),
+    st.builds(lambda name, feed, apply: RegisterFeed(name, "", feed, apply), names, names, stylesheets),
+    st.builds(
+        Subscribe,
+        names,
+        st.sampled_from(CHANNELS),
+        words,
+        stylesheets,
+        intervals,
+        st.one_of(st.just(""), names),
+    ),
+    alterations(),
+    st.builds(DropFeed, names, st.booleans()),
+    st.builds(DropSubscription, names, st.booleans()),
+    st.builds(Describe, names, st.sampled_from(["feed", "subscription"])),
+    st.builds(Show, st.sampled_from(SHOWN), st.one_of(st.just(""), words)),
+    st.builds(DefineWindow, names, windows),
+)
