@@ -1,0 +1,186 @@
+"""Dates of every shape that feeds contain → a moment in UTC.
+
+`epoch_us` is for bulk work, `date_of` for people. The common shapes (RFC 822, ISO 8601) take a microsecond
+or two; everything else is taken apart into numbers and names. A date without a zone is in UTC; a date that
+names no day of the calendar is no date.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta
+
+from feedweir.items.date_names import MONTHS, ZONES
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_EPOCH_DAY = _EPOCH.toordinal()
+_MAX_CHARS = 200
+
+_RFC822 = re.compile(
+    r"(?:[A-Za-z]{3}, )?(\d{1,2}) ([A-Za-z]{3}) (\d{4}) (\d\d):(\d\d):(\d\d) (?:GMT|UTC|Z|([+-])(\d{4}))"
+)
+_ENGLISH = {name.title(): MONTHS[name] for name in "jan feb mar apr may jun jul aug sep oct nov dec".split()}
+_TIME = re.compile(
+    r"(?<![\d:])(\d{1,2})[:.h](\d{2})(?:[:.](\d{1,2}))?(?:[.,](\d{1,9}))?(?![\d:])\s*([AaPp])?(?:\.?[Mm]\.?(?![A-Za-z]))?"
+)
+_OFFSET = re.compile(r"(?:GMT|UTC|UT)?\s*([+\-−])\s?(\d{1,2}):?(\d{2})?\s*(?:\(|\[|$)", re.IGNORECASE)
+_YEAR_FIRST =
+re.compile(r"(?<!\d)(\d{4})\s*[-/.年년]\s*(\d{1,2})(?:\s*[-/.月월]\s*(\d{1,2})\s*[日일]?)?(?!\d)") _DAY_FIRST
+= re.compile(r"(?<!\d)(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})(?!\d)") _ORDINAL =
+re.compile(r"(\d{4})-(\d{3})(?:T|$)") _COMPACT =
+re.compile(r"((?:19|20)\d\d)([01]\d)([0-3]\d)(?:T?([0-2]\d)([0-5]\d)([0-5]\d)?)?\s*Z?") _NUMBER =
+re.compile(r"-?\d{1,17}(?:\.\d+)?") _NAMES = re.compile(r"[^\W\d_]+")
+_DAY_BEFORE_NAME = re.compile(r"(?<!\d)(\d{1,2})(?:st|nd|rd|th|er|\.|º|°)?[\s\-/]*(?:de |of )?$",
+re.IGNORECASE) _DAY_AFTER_NAME = re.compile(r"\.?[\s\-/]*(\d{1,2})(?!\d|:)")
+_YEAR = re.compile(r"(?<![\d:+\-])(\d{4})(?![\d:])|[\s\-/,'’.](\d{2})(?=[\s,]|$)")
+
+
+def date_of(text: str) -> datetime | None:
+    """The moment a date names, or nothing."""
+    moment = epoch_us(text)
+    return None if moment is None else _EPOCH + moment * _MICROSECOND
+
+
+def epoch_us(text: str) -> int | None:
+    """As `date_of`, in microseconds since 1970."""
+    match = _RFC822.fullmatch(text)
+    try:
+        if match is not None:
+            return _plain_rfc822(*match.groups())
+    except (ValueError, KeyError):
+        pass  # such as 24:00: the forgiving shapes may still read it
+    try:
+        return _any_shape(text.strip())
+    except (ValueError, OverflowError):
+        return None
+
+
+def _plain_rfc822(
+    day: str, month: str, year: str, hour: str, minute: str, second: str, sign: str | None, zone: str
+) -> int:
+    days = date(int(year), _ENGLISH[month], int(day)).toordinal() - _EPOCH_DAY
+    hours, minutes, seconds = int(hour), int(minute), int(second)
+    if hours > 23 or minutes > 59 or seconds > 59:
+        raise ValueError(hour)
+    if sign is not None:
+        offset = int(zone)
+        offset_min = offset // 100 * 60 + offset % 100
+        minutes -= offset_min if sign == "+" else -offset_min
+    return (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1_000_000
+
+
+def _any_shape(text: str) -> int | None:
+    if not text or len(text) > _MAX_CHARS:
+        return None
+    for shape in _SHAPES:
+        moment = shape(text)
+        if moment is not None:
+            return _microseconds(moment)
+    return None
+
+
+def _microseconds(moment: datetime) -> int:
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return (aware - _EPOCH) // _MICROSECOND
+
+
+def _iso(text: str) -> datetime | None:
+    """What the standard library reads, which is most of ISO 8601 and fast."""
+    if not text[:4].isdigit() or text.isdigit() or len(text) < 8:
+        return None
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _number(text: str) -> datetime | None:
+    """Compact dates (20201110, 20201110T123456), years alone, and Unix times in s, ms or µs."""
+    compact = _COMPACT.fullmatch(text)
+    if compact is not None and len(text) != 10:
+        year, month, day, *clock = (int(part or 0) for part in compact.groups())
+        return datetime(year, month, day, *clock, tzinfo=UTC)
+    if _NUMBER.fullmatch(text) is None:
+        return None
+    if len(text) == 4:
+        return datetime(int(text), 1, 1, tzinfo=UTC)
+    size = len(text.partition(".")[0].lstrip("-"))
+    if not 9 <= size <= 16:
+        return None
+    return _EPOCH + timedelta(seconds=float(text) / 10 ** (0 if size <= 11 else 3 if size <= 14 else 6))
+
+
+def _numbered_months(text: str) -> datetime | None:
+    """2020-11-10, 2020/11/10, 2020年11月10日; 10.11.2020; 11/10/2020, which is American unless it cannot
+    be."""
+    ordinal = _ORDINAL.match(text)
+    if ordinal is not None:
+        first = datetime(int(ordinal[1]), 1, 1)
+        return _with_clock(text, first + timedelta(days=int(ordinal[2]) - 1), ordinal.end(2))
+    match = _YEAR_FIRST.search(text)
+    if match is not None:
+        return _with_clock(text, datetime(int(match[1]), int(match[2]), int(match[3] or 1)), match.end())
+    match = _DAY_FIRST.search(text)
+    if match is None:
+        return None
+    first_number, second_number = int(match[1]), int(match[3])
+    is_american = match[2] == "/" and first_number <= 12
+    month, day = (first_number, second_number) if is_american else (second_number, first_number)
+    if month > 12:
+        month, day = day, month
+    return _with_clock(text, datetime(_full_year(match[4]), month, day), match.end())
+
+
+def _named_months(text: str) -> datetime | None:
+    """Every order of day, month name and year, with any weekday, wrong or right, in any known language."""
+    for name in _NAMES.finditer(text):
+        month = MONTHS.get(name[0].lower())
+        if month is None:
+            continue
+        before = _DAY_BEFORE_NAME.search(text[: name.start()])
+        after = None if before is not None else _DAY_AFTER_NAME.match(text, name.end())
+        day = before or after
+        if day is None:
+            continue
+        rest_start = name.end() if after is None else after.end()
+        year = _YEAR.search(_TIME.sub(lambda clock: " " * len(clock[0]), text), rest_start)
+        if year is None:
+            continue
+        return _with_clock(text, datetime(_full_year(year[1] or year[2]), month, int(day[1])), rest_start)
+    return None
+
+
+def _full_year(digits: str) -> int:
+    year = int(digits)
+    return year if len(digits) > 2 else year + (2000 if year < 70 else 1900)
+
+
+def _with_clock(text: str, day: datetime, start: int) -> datetime | None:
+    """The day with the time and the zone that stand after it; midnight in UTC when none do."""
+    clock = _TIME.search(text, start) or _TIME.search(text)
+    if clock is None:
+        return day.replace(tzinfo=UTC)
+    hour, minute, second = int(clock[1]), int(clock[2]), min(int(clock[3] or 0), 59)
+    if clock[5]:
+        hour = hour % 12 + (12 if clock[5] in "Pp" else 0)
+    if hour > 24 or minute > 59:
+        return None
+    fraction = timedelta(microseconds=int((clock[4] or "0")[:6].ljust(6, "0")))
+    local = day + timedelta(hours=hour, minutes=minute, seconds=second) + fraction
+    return (local - timedelta(minutes=_offset_min(text[clock.end() :]))).replace(tzinfo=UTC)
+
+
+def _offset_min(text: str) -> int:
+    """Minutes from UTC that the rest of a date names; a name that nobody knows is UTC."""
+    rest = text.strip()
+    match = _OFFSET.search(rest)
+    if match is not None:
+        minutes = int(match[2]) * 60 + int(match[3] or 0)
+        return minutes if match[1] == "+" else -minutes
+    zones = (ZONES.get(name[0].lower()) for name in _NAMES.finditer(rest))
+    return next((zone for zone in zones if zone is not None), 0)
+
+
+_SHAPES = (_iso, _number, _numbered_months, _named_months)
+"""From the cheapest and strictest to the most forgiving."""
