@@ -5,8 +5,15 @@ Every fast path of the project is compared with this file. When the two disagree
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from operator import eq, ge, gt, le, lt
+from typing import Any
+
+from lxml import etree
 
 from feedweir.items.attributes import WHOLE_TEXT, AttributeType, attribute_named, values_of
 from feedweir.items.links import canonical_url, domains_of, host_of, is_host, openings_of
@@ -16,22 +23,46 @@ from feedweir.language.predicates import (
     And,
     AtLeast,
     Compare,
+    Constant,
+    Constraint,
     Contains,
     Extends,
     FromFeeds,
     GraphPattern,
+    GraphTerm,
+    Iri,
+    JoinAnd,
+    JoinNot,
+    JoinOr,
+    JoinPredicate,
     Not,
     Now,
     Or,
+    PatternNode,
     Predicate,
     References,
+    Relates,
     SharesLink,
     Similar,
     Term,
     TreePattern,
+    Variable,
+)
+from feedweir.plan.nodes import (
+    AnnotationJoin,
+    Block,
+    Feed,
+    Filter,
+    LastItems,
+    Node,
+    PatternJoin,
+    Source,
+    Union,
+    Window,
+    WindowSpec,
 )
 
-COMPARISONS = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
+COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 def holds(predicate: Predicate, item: Item) -> bool:
@@ -171,11 +202,295 @@ def _extends(link: str, url: str) -> bool:
 # Trees and graphs
 
 
+def root_of(item: Item) -> Any | None:
+    """The item's own XML; None when it is not XML."""
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True)
+    try:
+        return etree.fromstring(item.raw.encode(), parser)
+    except (etree.XMLSyntaxError, ValueError):
+        return None
+
+
 def has_tree_pattern(pattern: TreePattern, item: Item) -> bool:
     """Whether the item's XML tree has the pattern."""
-    raise NotImplementedError
+    return bool(witnesses(pattern, item))
+
+
+def witnesses(pattern: TreePattern, item: Item) -> list[dict[str, str]]:
+    """Every way the pattern lies in the item: its variables with the string values of their nodes, each way once."""
+    root = root_of(item)
+    if root is None:
+        return []
+    document = etree.Element("document")
+    document.append(root)
+    found = _embeddings(pattern.root, document)
+    return [dict(pairs) for pairs in dict.fromkeys(tuple(sorted(way.items())) for way in found)]
+
+
+def _embeddings(step: PatternNode, above: Any) -> list[dict[str, str]]:
+    """The ways a step and its branches lie below a node: branches are independent of each other."""
+    return [way for node in _reached(step, above) for way in _ways(step, node)]
+
+
+def _reached(step: PatternNode, above: Any) -> list[Any]:
+    if not hasattr(above, "iter"):
+        return []
+    if step.name.startswith("@"):
+        owners = [above] if step.axis == "/" else list(above.iter(etree.Element))
+        return [
+            value
+            for owner in owners
+            for name, value in owner.attrib.items()
+            if step.name in ("@*", "@" + written(owner, name))
+        ]
+    below = (
+        list(above.iter(etree.Element))[1:] if step.axis == "//" else list(above.iterchildren(etree.Element))
+    )
+    return [node for node in below if step.name in ("*", written(node, node.tag))]
+
+
+def written(node: Any, name: str) -> str:
+    """A qualified name as the document writes it."""
+    if not name.startswith("{"):
+        return name
+    uri, _, local = name[1:].partition("}")
+    if uri == "http://www.w3.org/XML/1998/namespace":
+        return f"xml:{local}"
+    if name == node.tag:
+        return f"{node.prefix}:{local}" if node.prefix else local
+    prefixes = sorted(prefix for prefix, known in node.nsmap.items() if prefix and known == uri)
+    return f"{prefixes[0]}:{local}" if prefixes else local
+
+
+def string_value(node: Any) -> str:
+    """The string value of an element or attribute, as XPath defines it."""
+    return str(node) if isinstance(node, str) else "".join(node.itertext())
+
+
+def _ways(step: PatternNode, node: Any) -> list[dict[str, str]]:
+    value = string_value(node)
+    if step.op is not None and step.value is not None and not xpath_compares(value, step.op, step.value):
+        return []
+    ways: list[dict[str, str]] = [{step.variable: value} if step.variable else {}]
+    for branch in step.children:
+        ways = [{**way, **more} for way in ways for more in _embeddings(branch, node)]
+    return ways
+
+
+def xpath_compares(found: str, op: str, wanted: str | float) -> bool:
+    """XPath's comparison: texts for = and !=, numbers for the rest; what is not a number compares with nothing."""
+    if isinstance(wanted, str) and op in ("=", "!="):
+        return (found == wanted) == (op == "=")
+    left, right = xpath_number(found), xpath_number(wanted) if isinstance(wanted, str) else wanted
+    return left != right if op == "!=" else COMPARISONS[op](left, right)
+
+
+def xpath_number(text: str) -> float:
+    """A text as XPath 1.0 reads a number, NaN for all else."""
+    found = re.fullmatch(r"[ \t\r\n]*(-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))[ \t\r\n]*", text)
+    return float(found[1]) if found else math.nan
 
 
 def has_graph_pattern(pattern: GraphPattern, item: Item) -> bool:
     """Whether the item's triples have a subgraph that matches the pattern."""
+    return has_subgraph(pattern, triples_of(item))
+
+
+GraphNode = tuple[str, str]
+"""("iri" | "literal" | "blank", text)."""
+
+
+def triples_of(item: Item) -> list[tuple[GraphNode, GraphNode, GraphNode]]:
+    """The item as RDF."""
     raise NotImplementedError
+
+
+def has_subgraph(pattern: GraphPattern, triples: Iterable[tuple[GraphNode, GraphNode, GraphNode]]) -> bool:
+    """Whether every triple of the pattern is one of the triples, under one binding that keeps the constraints."""
+    ways: list[dict[str, GraphNode]] = [{}]
+    facts = list(triples)
+    for wanted in pattern.triples:
+        terms = (wanted.subject, wanted.predicate, wanted.object)
+        ways = [more for way in ways for fact in facts if (more := _bound(terms, fact, way)) is not None]
+    return any(all(_keeps(way[c.variable], c) for c in pattern.constraints) for way in ways)
+
+
+def _bound(
+    terms: tuple[GraphTerm, ...], fact: tuple[GraphNode, ...], way: dict[str, GraphNode]
+) -> dict[str, GraphNode] | None:
+    """The binding with what this fact adds; None when it does not fit."""
+    for term, node in zip(terms, fact, strict=True):
+        if isinstance(term, Variable):
+            if way.get(term.name, node) != node:
+                return None
+            way = {**way, term.name: node}
+        elif not _is(term, node):
+            return None
+    return way
+
+
+def _is(term: GraphTerm, node: GraphNode) -> bool:
+    """A constant is a literal of that text or number, or an IRI that ends with it after `/`, `#` or `:`."""
+    kind, text = node
+    if isinstance(term, Iri):
+        return kind == "iri" and text == term.iri
+    if isinstance(term, Constant) and isinstance(term.value, str):
+        if kind == "literal":
+            return text == term.value
+        return kind == "iri" and (text == term.value or any(text.endswith(s + term.value) for s in "/#:"))
+    return isinstance(term, Constant) and kind == "literal" and number_in(text) == term.value
+
+
+def _keeps(node: GraphNode, constraint: Constraint) -> bool:
+    """A constraint compares numbers with numbers and texts with texts; `!=` is the negation of `=`."""
+    if constraint.op == "!=":
+        return not _keeps(node, Constraint(constraint.variable, "=", constraint.value))
+    if isinstance(constraint.value, str):
+        return COMPARISONS[constraint.op](node[1], constraint.value)
+    number = number_in(node[1]) if node[0] == "literal" else None
+    return number is not None and COMPARISONS[constraint.op](number, constraint.value)
+
+
+# Feeds: a plan over the items of the whole history, in the order of the stream
+
+
+@dataclass(frozen=True)
+class Element:
+    """An item in a feed, and for every join the numbers of the items it was joined with."""
+
+    item: Item
+    annotation: tuple[tuple[str, tuple[int, ...]], ...] = ()
+
+
+def elements_of(node: Node, items: Sequence[Item], feeds: Mapping[str, Node] | None = None) -> list[Element]:
+    """What a plan gives over these items. `feeds` are the plans of the virtual feeds that it names."""
+    feeds = feeds or {}
+    match node:
+        case Source("*"):
+            return [Element(item) for item in items]
+        case Source(name):
+            return [Element(item) for item in items if item.source == name]
+        case Feed(name):
+            return elements_of(feeds[name], items, feeds)
+        case Filter(input, predicate):
+            return [e for e in elements_of(input, items, feeds) if holds(predicate, e.item)]
+        case Union(inputs):
+            return merged([e for input in inputs for e in elements_of(input, items, feeds)])
+        case AnnotationJoin(identifier, primary, Window(input, spec), predicate):
+            window = [element.item for element in elements_of(input, items, feeds)]
+            found = [
+                (element, partners(element.item, window_at(element.item, window, spec), predicate))
+                for element in elements_of(primary, items, feeds)
+            ]
+            return [annotated(element, identifier, joined) for element, joined in found if joined]
+        case Block(input, pattern):
+            return [e for e in elements_of(input, items, feeds) if has_tree_pattern(pattern, e.item)]
+        case PatternJoin():
+            return merged(_completed(documents) for documents, _ in pattern_matches(node, items, feeds))
+    raise TypeError(f"{node} gives no elements of its own")
+
+
+def merged(elements: Iterable[Element]) -> list[Element]:
+    """Each item once, in the order of the stream, with all that any way to it has joined."""
+    found: dict[int, Element] = {}
+    for element in elements:
+        known = found.get(element.item.seq, Element(element.item))
+        for identifier, partner_seqs in element.annotation:
+            known = annotated(known, identifier, partner_seqs)
+        found[element.item.seq] = known
+    return [found[seq] for seq in sorted(found)]
+
+
+def annotated(element: Element, identifier: str, partner_seqs: Iterable[int]) -> Element:
+    """The element with more partners under a join's identifier."""
+    annotation = {name: set(seqs) for name, seqs in element.annotation}
+    annotation.setdefault(identifier, set()).update(partner_seqs)
+    return Element(
+        element.item, tuple(sorted((name, tuple(sorted(seqs))) for name, seqs in annotation.items()))
+    )
+
+
+def window_at(item: Item, window: Sequence[Item], spec: WindowSpec) -> list[Item]:
+    """The items of a window when an item arrives: those that came not later, within the length or number."""
+    arrived = sorted((other for other in window if other.seq <= item.seq), key=lambda other: other.seq)
+    if isinstance(spec, LastItems):
+        return arrived[-spec.count :]
+    return [other for other in arrived if other.time > item.arrived - spec.length]
+
+
+def partners(item: Item, window: Sequence[Item], predicate: JoinPredicate) -> list[int]:
+    """The items of a window that an item is joined with; never itself."""
+    return [other.seq for other in window if other.seq != item.seq and relates(predicate, item, other)]
+
+
+def relates(predicate: JoinPredicate, item: Item, other: Item) -> bool:
+    """Whether a join predicate holds of an item and an item of the window."""
+    match predicate:
+        case JoinAnd(parts):
+            return all(relates(part, item, other) for part in parts)
+        case JoinOr(parts):
+            return any(relates(part, item, other) for part in parts)
+        case JoinNot(part):
+            return not relates(part, item, other)
+        case Relates(attribute, "similar", window_attribute, threshold):
+            return jaccard(bag_of(item, attribute), bag_of(other, window_attribute)) >= threshold
+        case Relates(attribute, "shares-link", window_attribute):
+            theirs = {canonical_url(link) for link in links_of(other, window_attribute)}
+            return any(canonical_url(link) in theirs for link in links_of(item, attribute))
+        case Relates(attribute, "!=", window_attribute):
+            return not relates(Relates(attribute, "=", window_attribute), item, other)
+        case Relates(attribute, op, window_attribute):
+            return any(
+                _compares(value, Compare("", op, wanted), item)  # type: ignore[arg-type]
+                for value in values_of(item, attribute or "")
+                for wanted in values_of(other, window_attribute or "")
+            )
+
+
+# Pattern joins
+
+
+def pattern_matches(
+    node: Block | PatternJoin, items: Sequence[Item], feeds: Mapping[str, Node] | None = None
+) -> list[tuple[tuple[Item, ...], dict[str, str]]]:
+    """Every combination of documents, one a block, with one way to bind the variables."""
+    if isinstance(node, Block):
+        read = [element.item for element in elements_of(node.input, items, feeds)]
+        return [((item,), way) for item in read for way in witnesses(node.pattern, item)]
+    left = pattern_matches(node.left, items, feeds)
+    right = pattern_matches(node.right, items, feeds)
+    lefts = sorted({completing(documents).seq for documents, _ in left})
+    rights = sorted({documents[0].seq for documents, _ in right})
+    return [
+        ((*documents, other), {**one, **two})
+        for documents, one in left
+        for (other,), two in right
+        if all(one[x] == two[y] for x, y in node.equalities)
+        and other.seq not in {document.seq for document in documents}
+        and _within(node, completing(documents), other, lefts, rights)
+    ]
+
+
+def completing(documents: Sequence[Item]) -> Item:
+    """The document that came last and so completed a match."""
+    return max(documents, key=lambda document: document.seq)
+
+
+def _within(node: PatternJoin, one: Item, other: Item, lefts: list[int], rights: list[int]) -> bool:
+    """Whether two events are in order and near enough: by their times, or by how many events lie between."""
+    is_ahead = one.seq < other.seq
+    if node.kind == "followed by" and not is_ahead:
+        return False
+    if isinstance(node.window, LastItems):
+        low, high = sorted((one.seq, other.seq))
+        between = [seq for seq in (lefts if is_ahead else rights) if low < seq < high]
+        return len(between) < node.window.count
+    apart = other.time - one.time
+    if node.kind == "followed by":
+        return timedelta() < apart <= node.window.length
+    return abs(apart) <= node.window.length
+
+
+def _completed(documents: Sequence[Item]) -> Element:
+    last = completing(documents)
+    return annotated(Element(last), "pattern", [d.seq for d in documents if d.seq != last.seq])
