@@ -76,9 +76,10 @@ def test_a_date_of_this_shape_is_read(text: str) -> None:
     assert date_of(text) == SHAPES[text]
 
 
-@pytest.mark.parametrize(
-    "text", ["", "yesterday", "31 Feb 2020", "2020-13-01", "99999999999999999", "12:34", "Nov", "0", "x" *
-999, "٣"] )
+NO_DATES = ["", "yesterday", "31 Feb 2020", "2020-13-01", "9" * 17, "12:34", "Nov", "0", "x" * 999, "٣"]
+
+
+@pytest.mark.parametrize("text", NO_DATES)
 def test_what_names_no_moment_is_no_date(text: str) -> None:
     assert date_of(text) is None
 
@@ -102,7 +103,10 @@ def test_no_text_breaks_the_reader(text: str) -> None:
     date_of(text)
 
 
-@given(st.lists(st.sampled_from("0 1 12 31 2020 20 Nov mar - / . : T Z +0100 GMT PM , 年
-99999".split())).map(" ".join)) def test_no_pieces_of_dates_break_the_reader(text: str) -> None:
+PIECES = "0 1 12 31 2020 20 Nov mar - / . : T Z +0100 GMT PM , 年 99999".split()
+
+
+@given(st.lists(st.sampled_from(PIECES)).map(" ".join))
+def test_no_pieces_of_dates_break_the_reader(text: str) -> None:
     date_of(text)
     date_of(text.replace(" ", ""))

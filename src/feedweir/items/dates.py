@@ -22,17 +22,22 @@ _RFC822 = re.compile(
 )
 _ENGLISH = {name.title(): MONTHS[name] for name in "jan feb mar apr may jun jul aug sep oct nov dec".split()}
 _TIME = re.compile(
-    r"(?<![\d:])(\d{1,2})[:.h](\d{2})(?:[:.](\d{1,2}))?(?:[.,](\d{1,9}))?(?![\d:])\s*([AaPp])?(?:\.?[Mm]\.?(?![A-Za-z]))?"
+    r"(?<![\d:])(\d{1,2})[:.h](\d{2})(?:[:.](\d{1,2}))?(?:[.,](\d{1,9}))?(?![\d:])"
+    r"\s*([AaPp])?(?:\.?[Mm]\.?(?![A-Za-z]))?"
 )
 _OFFSET = re.compile(r"(?:GMT|UTC|UT)?\s*([+\-−])\s?(\d{1,2}):?(\d{2})?\s*(?:\(|\[|$)", re.IGNORECASE)
-_YEAR_FIRST =
-re.compile(r"(?<!\d)(\d{4})\s*[-/.年년]\s*(\d{1,2})(?:\s*[-/.月월]\s*(\d{1,2})\s*[日일]?)?(?!\d)") _DAY_FIRST
-= re.compile(r"(?<!\d)(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})(?!\d)") _ORDINAL =
-re.compile(r"(\d{4})-(\d{3})(?:T|$)") _COMPACT =
-re.compile(r"((?:19|20)\d\d)([01]\d)([0-3]\d)(?:T?([0-2]\d)([0-5]\d)([0-5]\d)?)?\s*Z?") _NUMBER =
-re.compile(r"-?\d{1,17}(?:\.\d+)?") _NAMES = re.compile(r"[^\W\d_]+")
-_DAY_BEFORE_NAME = re.compile(r"(?<!\d)(\d{1,2})(?:st|nd|rd|th|er|\.|º|°)?[\s\-/]*(?:de |of )?$",
-re.IGNORECASE) _DAY_AFTER_NAME = re.compile(r"\.?[\s\-/]*(\d{1,2})(?!\d|:)")
+_YEAR_FIRST = re.compile(
+    r"(?<!\d)(\d{4})\s*[-/.年년]\s*(\d{1,2})(?:\s*[-/.月월]\s*(\d{1,2})\s*[日일]?)?(?!\d)"
+)
+_DAY_FIRST = re.compile(r"(?<!\d)(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})(?!\d)")
+_ORDINAL = re.compile(r"(\d{4})-(\d{3})(?:T|$)")
+_COMPACT = re.compile(r"((?:19|20)\d\d)([01]\d)([0-3]\d)(?:T?([0-2]\d)([0-5]\d)([0-5]\d)?)?\s*Z?")
+_NUMBER = re.compile(r"-?\d{1,17}(?:\.\d+)?")
+_NAMES = re.compile(r"[^\W\d_]+")
+_DAY_BEFORE_NAME = re.compile(
+    r"(?<!\d)(\d{1,2})(?:st|nd|rd|th|er|\.|º|°)?[\s\-/]*(?:de |of )?$", re.IGNORECASE
+)
+_DAY_AFTER_NAME = re.compile(r"\.?[\s\-/]*(\d{1,2})(?!\d|:)")
 _YEAR = re.compile(r"(?<![\d:+\-])(\d{4})(?![\d:])|[\s\-/,'’.](\d{2})(?=[\s,]|$)")
 
 
