@@ -1,0 +1,116 @@
+"""Three ways from documents to feeds, under one name each: the obvious one, one process, and Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeAlias
+
+from pyspark.sql import SparkSession
+
+from feedweir.acquire.landing import Landed
+from feedweir.acquire.parse import parse
+from feedweir.engine.runner import Runner
+from feedweir.errors import DocumentError
+from feedweir.items.identity import fingerprint_of
+from feedweir.items.model import Document, Item
+from feedweir.keeper.compile import compile_definitions
+from feedweir.keeper.weir import Weir
+from tests.engine.stories import Shown
+from tests.naive import holds
+
+NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
+
+Feeds: TypeAlias = dict[str, list[tuple[str, str, int, str]]]
+"""By feed: (source, guid, revision, title) of every element, in stream order."""
+Engine: TypeAlias = Callable[[Path, str, Sequence[Sequence[Shown]]], Feeds]
+
+
+def open_weir(directory: Path, statements: str) -> Weir:
+    weir = Weir.open(directory, clock=lambda: NOON)
+    weir.execute(statements)
+    return weir
+
+
+def land(weir: Weir, documents: Sequence[Shown]) -> None:
+    """All in one segment."""
+    weir.log.append(
+        [Landed(source=shown.source, arrived=NOON, body=shown.body()) for shown in documents]
+    )
+
+
+def published(weir: Weir) -> Feeds:
+    """Everything that was published, read as a reader would."""
+    feeds: Feeds = {}
+    for record in weir.catalog.feeds.all():
+        items = weir.store.items(weir.store.seqs(record.id).tolist())
+        columns = (items.column(name).to_pylist() for name in ("source", "identity", "revision", "title"))
+        feeds[record.name] = list(zip(*columns, strict=True))
+    return feeds
+
+
+def in_process(directory: Path, statements: str, batches: Sequence[Sequence[Shown]]) -> Feeds:
+    with open_weir(directory, statements) as weir:
+        weir.refresh_set()
+        runner = Runner(weir.directory, weir.commit, tasks=3)
+        for documents in batches:
+            land(weir, documents)
+            runner.run_available()
+        return published(weir)
+
+
+def on_spark(session: SparkSession) -> Engine:
+    def run(directory: Path, statements: str, batches: Sequence[Sequence[Shown]]) -> Feeds:
+        from feedweir.spark.pipeline import start_pipeline
+
+        with open_weir(directory, statements) as weir:
+            weir.refresh_set()
+            query = start_pipeline(session, weir.directory, weir.commit, tasks=2)
+            try:
+                for documents in batches:
+                    land(weir, documents)
+                    query.processAllAvailable()
+            finally:
+                query.stop()
+            return published(weir)
+
+    return run
+
+
+def naive(directory: Path, statements: str, batches: Sequence[Sequence[Shown]]) -> Feeds:
+    """Item by item, with dictionaries."""
+    with open_weir(directory, statements) as weir:
+        _, definitions = weir.catalog.feeds.definitions()
+    queries = compile_definitions(definitions).queries
+    known: dict[tuple[str, str], tuple[int, int]] = {}
+    feeds: Feeds = {definition.name: [] for definition in definitions}
+    for item in _items([shown for documents in batches for shown in documents]):
+        print_ = fingerprint_of(item)
+        previous, revision = known.get((item.source, item.identity), (None, -1))
+        if print_ == previous:
+            continue
+        known[item.source, item.identity] = (print_, revision + 1)
+        seen = _revised(item, revision + 1)
+        for definition in definitions:
+            mine = [query for query in queries if query.key == definition.id]
+            if any((seen.source in query.sources) and holds(query.predicate, seen) for query in mine):
+                feeds[definition.name].append((seen.source, seen.identity, seen.revision, seen.title))
+    return feeds
+
+
+def _items(history: Sequence[Shown]) -> list[Item]:
+    items: list[Item] = []
+    for number, shown in enumerate(history):
+        try:
+            document = Document(number=number, source=shown.source, arrived=NOON, body=shown.body())
+            items += sorted(parse(document).items, key=lambda item: item.seq)
+        except DocumentError:
+            continue
+    return items
+
+
+def _revised(item: Item, revision: int) -> Item:
+    from dataclasses import replace
+
+    return replace(item, revision=revision)
