@@ -20,7 +20,10 @@ _MAX_CHARS = 200
 _RFC822 = re.compile(
     r"(?:[A-Za-z]{3}, )?(\d{1,2}) ([A-Za-z]{3}) (\d{4}) (\d\d):(\d\d):(\d\d) (?:GMT|UTC|Z|([+-])(\d{4}))"
 )
-_ENGLISH = {name.title(): MONTHS[name] for name in "jan feb mar apr may jun jul aug sep oct nov dec".split()}
+_ENGLISH = {
+    name.title(): MONTHS[name]
+    for name in ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+}
 _TIME = re.compile(
     r"(?<![\d:])(\d{1,2})[:.h](\d{2})(?:[:.](\d{1,2}))?(?:[.,](\d{1,9}))?(?![\d:])"
     r"\s*([AaPp])?(?:\.?[Mm]\.?(?![A-Za-z]))?"
@@ -104,8 +107,8 @@ def _number(text: str) -> datetime | None:
     """Compact dates (20201110, 20201110T123456), years alone, and Unix times in s, ms or µs."""
     compact = _COMPACT.fullmatch(text)
     if compact is not None and len(text) != 10:
-        year, month, day, *clock = (int(part or 0) for part in compact.groups())
-        return datetime(year, month, day, *clock, tzinfo=UTC)
+        year, month, day, hour, minute, second = (int(part or 0) for part in compact.groups())
+        return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     if _NUMBER.fullmatch(text) is None:
         return None
     if len(text) == 4:

@@ -1,0 +1,68 @@
+"""Which thing an item is, and what a reader sees of it.
+
+Identity is the publisher's own: the guid, else the link, else a hash of the content. Publishers repeat guids,
+though: when one document has the same guid on items that a reader could tell apart, all of them are kept and
+each is known by its guid together with its link, or with a hash of its content where the links do not tell
+them apart either. Whether a guid is repeated is seen within a document only, so that it does not depend on
+what was fetched before.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+_SEPARATOR = "\x1f"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What identity is decided by. `fingerprint` is that of what a reader sees."""
+
+    guid: str
+    link: str
+    fingerprint: int
+
+
+def fingerprint(*parts: str) -> int:
+    """A signed 64-bit hash of what a reader sees; dates and counters are no part of it."""
+    data = _SEPARATOR.join(parts).encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), "little", signed=True)
+
+
+def identities(claims: Sequence[Claim]) -> list[str | None]:
+    """The identity of every item of a document; None for one that only repeats an earlier one."""
+    names = [claim.guid or claim.link or _content_name(claim) for claim in claims]
+    if len(set(names)) == len(names):
+        return list(names)
+    prints: defaultdict[str, set[int]] = defaultdict(set)
+    links: defaultdict[str, list[str]] = defaultdict(list)
+    for name, claim in zip(names, claims, strict=True):
+        if claim.fingerprint not in prints[name]:
+            links[name].append(claim.link)
+        prints[name].add(claim.fingerprint)
+    return _without_repetitions(
+        name if len(prints[name]) == 1 else _told_apart(name, claim, links[name])
+        for name, claim in zip(names, claims, strict=True)
+    )
+
+
+def _told_apart(name: str, claim: Claim, links: list[str]) -> str:
+    """A repeated name with what distinguishes this item among those of that name."""
+    is_only_one = claim.link and claim.link != name and links.count(claim.link) == 1
+    return f"{name} {claim.link if is_only_one else _content_name(claim)}"
+
+
+def _without_repetitions(names: Iterable[str]) -> list[str | None]:
+    seen: set[str] = set()
+    result: list[str | None] = []
+    for name in names:
+        result.append(None if name in seen else name)
+        seen.add(name)
+    return result
+
+
+def _content_name(claim: Claim) -> str:
+    return f"content:{claim.fingerprint & (1 << 64) - 1:016x}"
