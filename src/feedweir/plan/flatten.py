@@ -7,8 +7,8 @@ from typing import TypeAlias
 from feedweir.language.predicates import TRUE, Predicate
 from feedweir.language.statements import EVERY_SOURCE
 from feedweir.plan.build import conjunction
-from feedweir.plan.expand import inputs_of
 from feedweir.plan.nodes import Filter, Node, Source, Union
+from feedweir.plan.walk import postorder
 
 Branch: TypeAlias = tuple[tuple[str, ...], Predicate]
 """The items of these sources (none named: of every source) that satisfy this predicate."""
@@ -16,34 +16,44 @@ Branch: TypeAlias = tuple[tuple[str, ...], Predicate]
 
 def is_join_free(node: Node) -> bool:
     """Whether the node needs one item at a time."""
-    return isinstance(node, (Source, Filter, Union)) and all(map(is_join_free, inputs_of(node)))
+    return all(isinstance(inner, (Source, Filter, Union)) for inner in postorder(node))
 
 
 def branches(node: Node) -> tuple[Branch, ...]:
     """An expanded, join-free plan as a union of filters over sources, each predicate once.
 
-    A source that is read under several predicates is in several branches: the feed holds the item once all the same.
+    A source that is read under several predicates is in several branches: the feed has the item once all the same.
     """
-    by_predicate: dict[Predicate, dict[str, None]] = {}
-    for source, predicate in _pairs(node):
-        by_predicate.setdefault(predicate, {})[source] = None
+    ways: dict[int, _Ways] = {}
+    for inner in postorder(node):
+        ways[id(inner)] = _ways(inner, ways)
     return tuple(
         (() if EVERY_SOURCE in sources else tuple(sources), predicate)
-        for predicate, sources in by_predicate.items()
+        for predicate, sources in ways[id(node)].items()
     )
 
 
-def _pairs(node: Node) -> list[tuple[str, Predicate]]:
-    """(source, predicate) for every way from a source to the node."""
+_Ways: TypeAlias = dict[Predicate, dict[str, None]]
+"""For every predicate on a way from sources to a node, those sources, in order."""
+
+
+def _ways(node: Node, ways: dict[int, _Ways]) -> _Ways:
+    found: _Ways = {}
     match node:
         case Source(name):
-            return [(name, TRUE)]
+            return {TRUE: {name: None}}
         case Union(inputs):
-            return [pair for input in inputs for pair in _pairs(input)]
+            for input in inputs:
+                _add(found, ways[id(input)])
         case Filter(input, predicate):
-            narrowed: dict[Predicate, Predicate] = {}
-            for _, inner in (pairs := _pairs(input)):
-                if inner not in narrowed:
-                    narrowed[inner] = predicate if inner == TRUE else conjunction((inner, predicate))
-            return [(source, narrowed[inner]) for source, inner in pairs]
-    raise TypeError(f"a {type(node).__name__} is not free of joins and virtual feeds")
+            for inner, sources in ways[id(input)].items():
+                narrowed = predicate if inner == TRUE else conjunction((inner, predicate))
+                _add(found, {narrowed: sources})
+        case _:
+            raise TypeError(f"a {type(node).__name__} is not free of joins and virtual feeds")
+    return found
+
+
+def _add(found: _Ways, more: _Ways) -> None:
+    for predicate, sources in more.items():
+        found.setdefault(predicate, {}).update(sources)

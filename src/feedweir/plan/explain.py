@@ -1,0 +1,86 @@
+"""A plan as an indented tree."""
+
+from __future__ import annotations
+
+from feedweir.language.format_predicates import format_join_predicate, format_path, format_predicate
+from feedweir.language.windows import format_window
+from feedweir.plan.nodes import (
+    AnnotationJoin,
+    Block,
+    Feed,
+    Filter,
+    Node,
+    PatternJoin,
+    Source,
+    Union,
+    Window,
+)
+from feedweir.plan.walk import inputs_of
+
+
+def explain(node: Node) -> str:
+    """One line a node, what it reads below it and further in; what stands there a second time is only named."""
+    lines: list[str] = []
+    seen: dict[int, int] = {}
+    waiting = [(node, 0)]
+    while waiting:
+        inner, depth = waiting.pop()
+        inputs = inputs_of(inner)
+        if id(inner) in seen and inputs:
+            lines.append(f"{'  ' * depth}{symbol(inner)} as on line {seen[id(inner)]}")
+            continue
+        lines.append(f"{'  ' * depth}{label(inner)}")
+        seen[id(inner)] = len(lines)
+        waiting += [(input, depth + 1) for input in reversed(inputs)]
+    return "\n".join(lines)
+
+
+def symbol(node: Node) -> str:
+    """The operator of a node, as the algebra writes it."""
+    match node:
+        case Source():
+            return "source"
+        case Feed():
+            return "feed"
+        case Filter():
+            return "σ"
+        case Union():
+            return "∪"
+        case Window():
+            return "ω"
+        case AnnotationJoin():
+            return "⋈"
+        case Block():
+            return "π"
+        case PatternJoin(kind):
+            return "⋈ join" if kind == "join" else "⋈ followed by"
+
+
+def label(node: Node) -> str:
+    """The operator and what it is told."""
+    return " ".join(part for part in (symbol(node), detail(node)) if part)
+
+
+def detail(node: Node) -> str:
+    """What the operator is told: a name, a predicate, a window."""
+    match node:
+        case Source(name):
+            return "(every one)" if name == "*" else name
+        case Feed(name):
+            return name
+        case Filter(_, predicate):
+            return format_predicate(predicate)
+        case Window(_, spec):
+            return f"last {format_window(spec)}"
+        case AnnotationJoin(identifier, _, _, predicate):
+            return f"{identifier}: {format_join_predicate(predicate)}"
+        case Block(_, pattern):
+            return format_path(pattern.root)
+        case PatternJoin(equalities=equalities, window=spec, select=select):
+            parts = [
+                " and ".join(f"{one} = {other}" for one, other in equalities),
+                f"within {format_window(spec)}",
+            ]
+            return ", ".join(part for part in (*parts, f"select {select}" if select else "") if part)
+        case _:
+            return ""
