@@ -1,0 +1,76 @@
+"""What a step is given: documents in sequence order, the streams they are in, and their witnesses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+
+
+class WitnessTables(Protocol):
+    """R_binW and R_docW of a batch, as the tree matcher gives them: documents are rows of the batch.
+
+    `variable` is the place of the lower variable in its pattern; node1 is -1 for a variable that binds alone.
+    """
+
+    @property
+    def document(self) -> Ints: ...
+    @property
+    def pattern(self) -> Ints: ...
+    @property
+    def variable(self) -> Ints: ...
+    @property
+    def node1(self) -> Ints: ...
+    @property
+    def node2(self) -> Ints: ...
+    @property
+    def value_document(self) -> Ints: ...
+    @property
+    def value_node(self) -> Ints: ...
+    @property
+    def values(self) -> Sequence[str]: ...
+
+
+class WitnessSource(Protocol):
+    """Matches a set's patterns against documents that joins publish."""
+
+    def witnesses(self, documents: Sequence[str]) -> WitnessTables: ...
+
+
+class DocumentTexts(Protocol):
+    """The XML of items by sequence number: published documents without a construction are made of them."""
+
+    def texts(self, sequence: Sequence[int]) -> Sequence[str]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentBatch:
+    """`seq` increases. `members` says for each stream (by `query.stream_name`) which rows are in it."""
+
+    seq: Longs
+    time_us: Longs
+    members: Mapping[str, Ints]
+    witnesses: WitnessTables
+
+    def __len__(self) -> int:
+        return len(self.seq)
+
+
+@dataclass(frozen=True, slots=True)
+class NoWitnesses:
+    """Of documents that no pattern matches."""
+
+    document: Ints = field(default_factory=lambda: np.empty(0, np.int32))
+    pattern: Ints = field(default_factory=lambda: np.empty(0, np.int32))
+    variable: Ints = field(default_factory=lambda: np.empty(0, np.int32))
+    node1: Ints = field(default_factory=lambda: np.empty(0, np.int32))
+    node2: Ints = field(default_factory=lambda: np.empty(0, np.int32))
+    value_document: Ints = field(default_factory=lambda: np.empty(0, np.int32))
+    value_node: Ints = field(default_factory=lambda: np.empty(0, np.int32))
+    values: tuple[str, ...] = ()

@@ -1,0 +1,209 @@
+"""Documents that joins make: results of inner joins with their variables, and published documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feedweir.join.compiled import Level
+from feedweir.join.evaluate import Found
+from feedweir.join.query import filled
+from feedweir.join.rows import BindingRows
+from feedweir.join.state import JoinState
+
+Longs = NDArray[np.int64]
+LEVEL_BITS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """One match with what its construction needs: `nodes` and `keys` by output, in the order of `Result.outputs`."""
+
+    result: int
+    left: int
+    right: int
+    nodes: tuple[int, ...]
+    keys: tuple[tuple[int, int], ...]
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A document made by a join, ordered after the item that completed it. Either `xml`, or variables with values."""
+
+    stream: str
+    seq: int
+    sub: int
+    time_us: int
+    items: tuple[int, ...]
+    names: tuple[str, ...]
+    keys: tuple[tuple[int, int], ...]
+    texts: tuple[str, ...]
+    xml: str | None
+
+
+def members_of(found: Found, level: Level) -> Iterator[tuple[int, Longs]]:
+    """(result, places): which matches each result's own window takes."""
+    relation = level.relations[found.relation]
+    order = np.argsort(found.row, kind="stable")
+    rows, starts = np.unique(found.row[order], return_index=True)
+    stops = np.append(starts[1:], len(order))
+    for row, start, stop in zip(rows.tolist(), starts.tolist(), stops.tolist(), strict=True):
+        places = order[start:stop]
+        needed = found.needed[places]
+        for member in range(int(relation.members_ptr[row]), int(relation.members_ptr[row + 1])):
+            taken = places[needed <= relation.member_length[member]]
+            if len(taken):
+                yield int(relation.members[member]), taken
+
+
+def bindings_of(found: Found, level: Level, state: JoinState, width: int) -> Iterator[Bindings]:
+    """The distinct bindings of every result that has outputs: ends without a value edge are looked up by document."""
+    relation = level.relations[found.relation]
+    template = relation.template
+    outputs = template.outputs
+    loose = [end for end in outputs if not any(end in edge for edge in template.edges)]
+    lookup = _loose_rows(found, relation.variables, loose, level, state, width)
+    seen: set[tuple[object, ...]] = set()
+    for result, places in members_of(found, level):
+        for place in places.tolist():
+            for nodes, keys in _ways(found, place, level, loose, lookup):
+                left, right = int(found.left[place]), int(found.right[place])
+                identity = (result, left, right, nodes)
+                if identity in seen:
+                    continue
+                seen.add(identity)
+                documents = [(left, right)[template.sides[end]] for end in outputs]
+                texts = tuple(
+                    state.text(document, node) for document, node in zip(documents, nodes, strict=True)
+                )
+                yield Bindings(result, left, right, nodes, keys, texts)
+
+
+_Lookup = dict[tuple[int, int], list[tuple[tuple[int, ...], tuple[int, int]]]]
+
+
+def _loose_rows(
+    found: Found,
+    variables: NDArray[np.int32],
+    loose: Sequence[int],
+    level: Level,
+    state: JoinState,
+    width: int,
+) -> _Lookup:
+    """By (document, dense variable) the paths and keys of the loose ends' rows."""
+    if not loose:
+        return {}
+    numbers = level.numbers
+    wanted = np.unique(numbers[variables[np.unique(found.row)][:, list(loose)]])
+    documents = np.unique(np.concatenate([found.left, found.right]))
+    rows: BindingRows = state.of_documents(documents, wanted, width)
+    lookup: _Lookup = {}
+    dense = np.searchsorted(numbers, rows.variable)
+    columns = (rows.document, dense, rows.path, rows.value, rows.check)
+    for document, variable, path, value, check in zip(*(column.tolist() for column in columns), strict=True):
+        lookup.setdefault((document, variable), []).append((tuple(path), (value, check)))
+    return lookup
+
+
+def _ways(
+    found: Found, place: int, level: Level, loose: Sequence[int], lookup: _Lookup
+) -> Iterator[tuple[tuple[int, ...], tuple[tuple[int, int], ...]]]:
+    """(nodes, keys) of the outputs of one match, for each choice of rows for the loose ends."""
+    assert found.paths is not None
+    assert found.values is not None
+    relation = level.relations[found.relation]
+    template = relation.template
+    row = int(found.row[place])
+    paths = {
+        end: tuple(found.paths[place, end].tolist()) for end in range(len(template.sides)) if end not in loose
+    }
+    keys = {end: (int(found.values[place, end, 0]), int(found.values[place, end, 1])) for end in paths}
+    documents = (int(found.left[place]), int(found.right[place]))
+    choices = [
+        lookup.get((documents[template.sides[end]], int(relation.variables[row, end])), []) for end in loose
+    ]
+    for chosen in product(*choices):
+        all_paths = paths | {end: path for end, (path, _) in zip(loose, chosen, strict=True)}
+        if not _agree(all_paths, template.sides, relation.shared[row].tolist()):
+            continue
+        all_keys = keys | {end: key for end, (_, key) in zip(loose, chosen, strict=True)}
+        nodes = tuple(_last(all_paths[end]) for end in template.outputs)
+        yield nodes, tuple(all_keys[end] for end in template.outputs)
+
+
+def _agree(paths: dict[int, tuple[int, ...]], sides: Sequence[int], shared: Sequence[int]) -> bool:
+    before: dict[int, tuple[int, ...]] = {}
+    for end, side in enumerate(sides):
+        if side in before and before[side][: shared[end]] != paths[end][: shared[end]]:
+            return False
+        before[side] = paths[end]
+    return True
+
+
+def _last(path: tuple[int, ...]) -> int:
+    nodes = [node for node in path if node >= 0]
+    return nodes[-1] if nodes else -1
+
+
+def derived_of(
+    bindings: Sequence[Bindings],
+    level: Level,
+    number: int,
+    state: JoinState,
+    texts_of: Callable[[Sequence[int]], Sequence[str]] | None,
+) -> list[Derived]:
+    """The documents that the matches of a level publish, in stream order; `number` is the level's."""
+    made: list[tuple[tuple[object, ...], Derived]] = []
+    for one in bindings:
+        result = level.results[one.result]
+        if not result.stream:
+            continue
+        seq, sub = state.sequence(np.array([one.left, one.right], np.int64))
+        last = max(zip(seq.tolist(), sub.tolist(), strict=True))
+        items = (*state.items_of(one.left), *state.items_of(one.right))
+        xml = (
+            None if result.is_inner else _document(result.select, result.outputs, one.texts, items, texts_of)
+        )
+        time = max(state.time_of(one.left), state.time_of(one.right))
+        document = Derived(result.stream, last[0], 0, time, items, result.outputs, one.keys, one.texts, xml)
+        made.append(((last, result.stream, one.left, one.right, one.nodes, one.result), document))
+    made.sort(key=lambda pair: pair[0])
+    ranks: dict[int, int] = {}
+    placed = []
+    for _, document in made:
+        rank = ranks[document.seq] = ranks.get(document.seq, 0) + 1
+        placed.append(_placed(document, (number + 1) << LEVEL_BITS | rank))
+    return placed
+
+
+def _placed(document: Derived, sub: int) -> Derived:
+    return Derived(
+        document.stream,
+        document.seq,
+        sub,
+        document.time_us,
+        document.items,
+        document.names,
+        document.keys,
+        document.texts,
+        document.xml,
+    )
+
+
+def _document(
+    select: str,
+    names: Sequence[str],
+    texts: Sequence[str],
+    items: Sequence[int],
+    texts_of: Callable[[Sequence[int]], Sequence[str]] | None,
+) -> str:
+    """The construction; without one, a new root with the items' own documents under it."""
+    if select:
+        return filled(select, dict(zip(names, texts, strict=True)))
+    inside = "".join(texts_of(items)) if texts_of else ""
+    return f"<result>{inside}</result>"

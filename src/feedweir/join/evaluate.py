@@ -1,0 +1,245 @@
+"""One batch against history: the conjunctive query of every template, over R_L and R_R computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feedweir.join import evaluate_kernels as kernels
+from feedweir.join.cache import ViewCache
+from feedweir.join.compiled import Level, Relation
+from feedweir.join.evaluate_kernels import Documents, Kinds, Rows
+from feedweir.join.rows import BindingRows
+from feedweir.join.windows import COUNT_FOLLOWED, TIME_FOLLOWED, JoinBounds
+
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Matches of one template. `needed` is the shortest window with which the pair joins.
+
+    `ways` has for each match the path of each end, when a construction or an outer join needs the bindings.
+    """
+
+    relation: int
+    row: Longs
+    left: Longs
+    right: Longs
+    needed: Longs
+    paths: Ints | None = None
+    """(matches, ends, path nodes)"""
+    values: Longs | None = None
+    """(matches, ends, 2): the keys of the ends' string values."""
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def take(self, places: NDArray[np.generic]) -> Found:
+        return Found(
+            self.relation,
+            self.row[places],
+            self.left[places],
+            self.right[places],
+            self.needed[places],
+            None if self.paths is None else self.paths[places],
+            None if self.values is None else self.values[places],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A relation as the kernels read it, by the side of the later document."""
+
+    relation: Relation
+    by_near: tuple[kernels.Relation, kernels.Relation]
+
+
+class Evaluator:
+    """The arrays of one level, worked out once for a compiled set."""
+
+    def __init__(self, level: Level, bounds: JoinBounds) -> None:
+        self.level = level
+        self.bounds = bounds
+        self.numbers = level.numbers
+        self._kinds, lookup = _kinds_of(level, self.numbers)
+        self._prepared = [_prepared(relation, self.numbers, lookup) for relation in level.relations]
+
+    def rows(self, rows: BindingRows, numbers: Longs) -> Rows:
+        """R_R of a batch: `numbers` are its documents' numbers, in order."""
+        dense = np.searchsorted(self.numbers, rows.variable).astype(np.int32)
+        document = np.searchsorted(numbers, rows.document).astype(np.int32)
+        order = np.lexsort((dense, document))
+        ptr = np.searchsorted(document[order], np.arange(len(numbers) + 1)).astype(np.int64)
+        path = np.ascontiguousarray(rows.path[order])
+        return Rows(ptr, dense[order], rows.value[order], rows.check[order], path, document[order])
+
+    def run(self, rows: Rows, documents: Documents, cache: ViewCache, oldest: int) -> Iterator[Found]:
+        """All matches whose later document is in the batch; the batch's own rows are in the cache already."""
+        yield from self._run(rows, documents, cache, oldest, 0, len(documents.number))
+
+    def run_apart(self, rows: Rows, documents: Documents, cache: ViewCache, oldest: int) -> Iterator[Found]:
+        """The same without sharing R_L and R_R between templates: the baseline that views are measured against."""
+        for number in range(len(self._prepared)):
+            met, sizes = self._meet(rows, documents, cache, 0, len(documents.number))
+            yield from self._template(number, met, sizes, rows, documents, cache, oldest)
+
+    def _run(
+        self, rows: Rows, documents: Documents, cache: ViewCache, oldest: int, first: int, last: int
+    ) -> Iterator[Found]:
+        met, sizes = self._meet(rows, documents, cache, first, last)
+        if int(sizes.sum()) > self.bounds.max_pairs and last - first > 1:
+            middle = (first + last) // 2
+            yield from self._run(rows, documents, cache, oldest, first, middle)
+            yield from self._run(rows, documents, cache, oldest, middle, last)
+            return
+        for number in range(len(self._prepared)):
+            yield from self._template(number, met, sizes, rows, documents, cache, oldest)
+
+    def _meet(
+        self, rows: Rows, documents: Documents, cache: ViewCache, first: int, last: int
+    ) -> tuple[tuple[Longs, Longs], Longs]:
+        met, sizes = kernels.meet(rows, documents, self._kinds, cache.table, cache.slices, first, last)
+        met = met[np.argsort(met[:, 0], kind="stable")]
+        ptr = np.searchsorted(met[:, 0], np.arange(len(sizes) + 1)).astype(np.int64)
+        return (met, ptr), sizes
+
+    def _template(
+        self,
+        number: int,
+        met: tuple[Longs, Longs],
+        sizes: Longs,
+        rows: Rows,
+        documents: Documents,
+        cache: ViewCache,
+        oldest: int,
+    ) -> Iterator[Found]:
+        prepared = self._prepared[number]
+        wants_all = bool(prepared.relation.template.outputs)
+        for near, relation in enumerate(prepared.by_near):
+            starts = kernels.starts(relation.kinds, sizes)
+            active = np.flatnonzero(starts >= 0)
+            if not len(active):
+                continue
+            kinds = relation.kinds[active, starts[active]]
+            order = np.argsort(kinds, kind="stable")
+            begins_ptr = np.searchsorted(kinds[order], np.arange(len(sizes) + 1)).astype(np.int64)
+            matches, ways = kernels.conjunctive(
+                relation,
+                begins_ptr,
+                active[order],
+                starts[active[order]],
+                near,
+                *met,
+                rows,
+                documents,
+                cache.table,
+                cache.slices,
+                cache.arena,
+                oldest,
+                self.bounds.lateness_us,
+                self.bounds.max_documents,
+                wants_all,
+            )
+            if len(matches):
+                yield self._found(number, near, matches, ways, rows, documents, cache)
+
+    def _found(
+        self,
+        number: int,
+        near: int,
+        matches: Longs,
+        ways: Longs,
+        rows: Rows,
+        documents: Documents,
+        cache: ViewCache,
+    ) -> Found:
+        template = self._prepared[number].relation.template
+        later = documents.number[matches[:, 2]]
+        left, right = (matches[:, 1], later) if near == 1 else (later, matches[:, 1])
+        if not template.outputs:
+            found = Found(number, matches[:, 0], left, right, matches[:, 3])
+            return _distinct(found) if _repeats(rows) else found
+        width = max(rows.path.shape[1], cache.width)
+        paths = np.full((*ways.shape, width), -1, np.int32)
+        values = np.zeros((*ways.shape, 2), np.int64)
+        for end, side in enumerate(template.sides):
+            chosen = ways[:, end]
+            known = chosen >= 0
+            source = rows.path if side == near else cache.arena.path
+            paths[known, end, : source.shape[1]] = source[chosen[known]]
+            if side == near:
+                values[known, end, 0] = rows.value[chosen[known]]
+                values[known, end, 1] = rows.check[chosen[known]]
+        # An end of the earlier document has the value of the end that it is joined with.
+        for one, other in template.edges:
+            far, close = (one, other) if near == 1 else (other, one)
+            values[:, far] = values[:, close]
+        return Found(number, matches[:, 0], left, right, matches[:, 3], paths, values)
+
+
+def _repeats(rows: Rows) -> bool:
+    """Whether a document has two rows of one variable: only then is a match found twice."""
+    same = (rows.document[1:] == rows.document[:-1]) & (rows.variable[1:] == rows.variable[:-1])
+    return bool(same.any())
+
+
+def _distinct(found: Found) -> Found:
+    order = np.lexsort((found.right, found.left, found.row))
+    ordered = found.take(order)
+    differs = np.ones(len(ordered), np.bool_)
+    differs[1:] = (
+        (ordered.row[1:] != ordered.row[:-1])
+        | (ordered.left[1:] != ordered.left[:-1])
+        | (ordered.right[1:] != ordered.right[:-1])
+    )
+    return ordered.take(differs)
+
+
+def _kinds_of(level: Level, numbers: Longs) -> tuple[Kinds, dict[tuple[int, int, int], int]]:
+    """Every (near variable, far variable, role) that some row of some R_T has as an edge."""
+    symmetric: dict[tuple[int, int, int], bool] = {}
+    for relation in level.relations:
+        both = ~np.isin(relation.mode, (TIME_FOLLOWED, COUNT_FOLLOWED))
+        for one, other in relation.template.edges:
+            pairs = np.column_stack([relation.variables[:, one], relation.variables[:, other], both])
+            for left, right, is_both in np.unique(pairs, axis=0).tolist():
+                for key in ((right, left, 1), (left, right, 0)):
+                    symmetric[key] = symmetric.get(key, False) or bool(is_both)
+    ordered = sorted(symmetric)
+    near = np.array([key[0] for key in ordered], np.int64)
+    kinds = Kinds(
+        np.searchsorted(near, np.arange(len(numbers) + 1)).astype(np.int64),
+        numbers[[key[1] for key in ordered]] if ordered else np.empty(0, np.int64),
+        np.array([key[2] for key in ordered], np.int8),
+        np.array([symmetric[key] for key in ordered], np.bool_),
+    )
+    return kinds, {key: place for place, key in enumerate(ordered)}
+
+
+def _prepared(relation: Relation, numbers: Longs, lookup: dict[tuple[int, int, int], int]) -> _Prepared:
+    def kinds(near: int) -> Ints:
+        columns = []
+        for one, other in relation.template.edges:
+            close, far = (other, one) if near == 1 else (one, other)
+            pairs, inverse = np.unique(relation.variables[:, [close, far]], axis=0, return_inverse=True)
+            codes = np.array([lookup[a, b, near] for a, b in pairs.tolist()], np.int32)
+            columns.append(codes[inverse.ravel()])
+        return np.ascontiguousarray(np.column_stack(columns).astype(np.int32))
+
+    edges = np.array(relation.template.edges, np.int32).reshape(-1, 2)
+    base = (
+        np.array(relation.template.sides, np.int8),
+        np.ascontiguousarray(edges[:, 0]),
+        np.ascontiguousarray(edges[:, 1]),
+        relation.variables,
+        numbers[relation.variables],
+        relation.shared,
+        relation.mode,
+        relation.length,
+    )
+    return _Prepared(relation, (kernels.Relation(*base, kinds(0)), kernels.Relation(*base, kinds(1))))

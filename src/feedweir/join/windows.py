@@ -1,0 +1,73 @@
+"""What a window means here, as numbers.
+
+Documents are taken in sequence order. The *clock* at a document is the latest time of any item up to and including it,
+of whatever stream, so that queries do not depend on each other. Let p and c be two documents, c the later in sequence.
+
+- A time window T holds when 0 < t2 - t1 <= T (`FOLLOWED BY`) or |t2 - t1| <= T (`JOIN`), by item times, whichever of
+  the two arrived first. So that state is bounded, p must also not be older than the clock at c by more than
+  T + `lateness`: an item that arrives later than that finds only what is still remembered.
+- A window of n documents holds when p is one of the last n documents of its stream before c; with `FOLLOWED BY` the
+  left document is p. Item times play no part.
+- No document joins itself. Whatever the window, p is at most `max_documents` documents back.
+
+Everything follows from the documents up to c, so results do not depend on how the stream is cut into batches. `needed`
+is the shortest window with which a pair joins: a query takes the pair when its own window is at least that long.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feedweir.errors import LanguageError
+from feedweir.plan.nodes import LastItems, TimeSpan, WindowSpec
+
+Longs = NDArray[np.int64]
+
+TIME_FOLLOWED, TIME_EITHER, COUNT_FOLLOWED, COUNT_EITHER = range(4)
+FOREVER = 1 << 60
+"""Longer than any stream, and addable without overflow."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinBounds:
+    """What joins may cost."""
+
+    lateness: timedelta = timedelta(days=1)
+    max_documents: int = 10_000_000
+    """How far back any window reaches, counted in documents: bounds the state of windows of years."""
+    max_pairs: int = 20_000_000
+    """Pairs found for the documents evaluated together; beyond it they are evaluated in smaller groups."""
+
+    @property
+    def lateness_us(self) -> int:
+        return microseconds(self.lateness)
+
+
+def microseconds(length: timedelta) -> int:
+    return min(length // timedelta(microseconds=1), FOREVER)
+
+
+def window_code(kind: str, window: WindowSpec | None) -> tuple[int, int]:
+    """(mode, length): microseconds or documents."""
+    if window is None:
+        raise LanguageError("a join needs a window", hint="say how far back to look, for example `3 days`")
+    followed = kind == "followed by"
+    match window:
+        case TimeSpan(length):
+            code = (TIME_FOLLOWED if followed else TIME_EITHER, microseconds(length))
+        case LastItems(count):
+            code = (COUNT_FOLLOWED if followed else COUNT_EITHER, min(count, FOREVER))
+    if code[1] <= 0:
+        raise LanguageError(
+            "a window must be longer than nothing", hint="for example `3 days` or `last 10 items`"
+        )
+    return code
+
+
+def running_clock(times: Longs, clock: int) -> Longs:
+    """The clock at each document, given the clock before them."""
+    return np.maximum(np.maximum.accumulate(times), clock) if len(times) else times

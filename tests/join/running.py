@@ -1,0 +1,51 @@
+"""Runs join queries over documents, cut into batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from feedweir.join.batch import DocumentBatch
+from feedweir.join.compiled import JoinSet
+from feedweir.join.process import JoinLogic, JoinResults, Match
+from feedweir.match.trees import TreeSet, compile_trees
+from tests.join.naive import Document
+
+
+def batch_of(documents: Sequence[Document], trees: TreeSet) -> DocumentBatch:
+    streams = sorted({stream for one in documents for stream in one.streams})
+    members = {
+        stream: np.array([row for row, one in enumerate(documents) if stream in one.streams], np.int32)
+        for stream in streams
+    }
+    return DocumentBatch(
+        np.array([one.items[0] for one in documents], np.int64),
+        np.array([one.time for one in documents], np.int64),
+        members,
+        trees.witnesses([one.xml for one in documents]),
+    )
+
+
+def run(
+    joins: JoinSet, documents: Sequence[Document], cut: int, *, max_cached_rows: int = 1000
+) -> list[JoinResults]:
+    trees = compile_trees(joins.patterns)
+    logic = JoinLogic(joins, witnesses=trees, max_cached_rows=max_cached_rows)
+    states = logic.start()
+    results: list[JoinResults] = []
+    for number, start in enumerate(range(0, len(documents), cut)):
+        batch = batch_of(documents[start : start + cut], trees)
+        found, states = logic.step(states, batch, number)
+        results.append(found)
+    return results
+
+
+def matches(
+    joins: JoinSet, documents: Sequence[Document], cut: int, *, max_cached_rows: int = 1000
+) -> list[Match]:
+    return [
+        match
+        for one in run(joins, documents, cut, max_cached_rows=max_cached_rows)
+        for match in one.matches()
+    ]
