@@ -83,37 +83,49 @@ def _check_alter(statement: AlterFeed, names: Names) -> None:
 
 def _check_query(query: Query, names: Names, place: Place | None, name: str = "") -> None:
     source = query.source
-    if type(source) is Named:
-        used: list[str] = [source.name]
-        primary = [source.variable] if source.variable else []
-    else:
-        used = list(_feeds_in(source))
-        primary = list(_variables_in(source))
-    for feed in used:
-        if names.kind_of(feed) is None and feed != EVERY_SOURCE:
-            _fail_unknown(feed, names, place)
+    primary: list[str] = []
+    deeper = [feed for feed in _read(source, primary) if _kind(feed, names, place) == "virtual"]
     variables = primary
     if query.joins:
-        variables = _check_joins(query, names, place, primary)
+        variables = list(primary)
+        deeper += _check_joins(query, names, place, primary, variables)
     if len(variables) > 1:
         _check_once(variables, place)
     for condition in query.where:
         if condition.variable and condition.variable not in variables:
             _fail_variable(condition.variable, variables, place)
-    if name:
-        _check_cycles(name, feeds_used(query) if query.joins else used, names, place)
+    if name and (deeper or names.kind_of(name) is not None):
+        _check_cycles(name, feeds_used(query), names, place)
 
 
-def _check_joins(query: Query, names: Names, place: Place | None, primary: list[str]) -> list[str]:
-    """Check the windows' feeds and the joins' variables; every variable of the query."""
-    variables = list(primary)
+def _kind(feed: str, names: Names, place: Place | None) -> Kind:
+    """What a feed is; one that does not exist is refused."""
+    if feed == EVERY_SOURCE:
+        return "source"
+    return names.kind_of(feed) or _fail_unknown(feed, names, place)
+
+
+def _read(member: Member, variables: list[str]) -> list[str]:
+    """The feeds of a member; its variables are added to those that are known."""
+    if member.variable:
+        variables.append(member.variable)
+    if type(member) is Named:
+        return [member.name]
+    if type(member) is Group:
+        return [feed for part in member.members for feed in _read(part, variables)]
+    return list(_feeds_in(member))
+
+
+def _check_joins(
+    query: Query, names: Names, place: Place | None, primary: list[str], variables: list[str]
+) -> list[str]:
+    """Check the windows' feeds and the joins' variables; the virtual feeds among them."""
+    virtual: list[str] = []
     for join in query.joins:
-        for feed in _feeds_in(join.secondary):
-            _check_known(feed, names, place)
+        virtual += [f for f in _read(join.secondary, variables) if _kind(f, names, place) == "virtual"]
         if join.primary and join.primary not in primary:
             _fail_variable(join.primary, primary, place)
-        variables += _variables_in(join.secondary)
-    return variables
+    return virtual
 
 
 def _check_once(variables: list[str], place: Place | None) -> None:
@@ -144,14 +156,6 @@ def _feeds_of_body(body: PathBlock | BlockJoin) -> Iterator[str]:
         yield body.right.feed
         body = body.left
     yield body.feed
-
-
-def _variables_in(member: Member) -> Iterator[str]:
-    if member.variable:
-        yield member.variable
-    if isinstance(member, Group):
-        for part in member.members:
-            yield from _variables_in(part)
 
 
 def _check_cycles(name: str, used: Iterable[str], names: Names, place: Place | None) -> None:

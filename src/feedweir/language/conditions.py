@@ -162,7 +162,9 @@ def where(c: Cursor) -> tuple[Condition, ...]:
         found = []
     if not found or c.words[c.at] in _OR:
         c.at = start
-        return _sorted_out(c, predicate(c), start)
+        c.speaks_of_variables = False
+        whole = predicate(c)
+        return _sorted_out(c, whole, start) if c.speaks_of_variables else (Condition("", whole),)
     return tuple(found)
 
 
@@ -188,6 +190,7 @@ class _On:
 
 def _on(c: Cursor) -> Predicate:
     found = _bracketed(c)
+    c.speaks_of_variables = True
     return _On(found.variable, found.predicate)  # type: ignore[return-value]
 
 

@@ -87,7 +87,9 @@ def _atom(atom: Predicate) -> str:
         case FromFeeds(names):
             return f"from ({' | '.join(map(format_name, names))})"
         case TreePattern(root):
-            return f"path {format_path(root).replace('/*', '/ *', 1) if root.name == '*' else format_path(root)}"
+            return (
+                f"path {format_path(root).replace('/*', '/ *', 1) if root.name == '*' else format_path(root)}"
+            )
         case GraphPattern():
             return f"graph {{ {_graph(atom)} }}"
     raise TypeError(f"not a predicate: {atom!r}")
@@ -142,7 +144,11 @@ def format_value(value: Value, part: str | None = None) -> str:
 
 def format_number(value: float) -> str:
     """Without a useless `.0`."""
-    return str(int(value)) if float(value).is_integer() and abs(value) < 1e16 else repr(float(value)).replace("e+", "e")
+    return (
+        str(int(value))
+        if float(value).is_integer() and abs(value) < 1e16
+        else repr(float(value)).replace("e+", "e")
+    )
 
 
 def format_name(name: str) -> str:

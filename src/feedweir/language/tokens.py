@@ -17,24 +17,27 @@ MAX_DEPTH = 100
 """How deep brackets may nest; every reader of a tree may recurse over it."""
 MAX_CHARACTERS = 50_000_000
 
-_SKIP = r"""(?:\s++|--[^\n]*+|(?<![^\s;,(){}])/\*(?:[^*]++|\*(?!/))*+\*/)*+"""
-"""Space and comments. `/*` opens a comment only after a space or a bracket: in `S/*` it is a path."""
-_TOKEN = r"""(
-    (?:[sS][eE][lL][eE][cC][tT])\s*+<(?:[^>]*+>){1,2000}?(?=\s*+[fF][rR][oO][mM]\b)  # SELECT <xml> up to FROM
-  | [^\W\d][\w+.-]*://(?:[^\s'"“”<>,]|,(?![\s?<'"“(]|[a-z]+://))*[^\s'"“”<>,;)\]}.]           # a URL without quotes
-  | [nN][oO][wW](?=\s*+[-+])
-  | \w++(?:(?:\.\.|[-.:\#])\w++)*+(?:'++(?=[\s=,\]}).;/\[]|$))?  # names, numbers, dates; XSCL's primed names
+_COMMENT = r"(?:--[^\n]*+|(?<![^\s;,(){}])/\*(?:[^*]++|\*(?!/))*+\*/)"
+"""`/*` opens a comment only after a space or a bracket: in `S/*` it is a path."""
+_SKIP = rf"\s*+(?:{_COMMENT}\s*+)*+"
+_TEMPLATE = r"""[sS][eE][lL][eE][cC][tT]\s*+<(?:[^>]*+>){1,2000}?(?=\s*+[fF][rR][oO][mM]\b)"""
+"""SELECT and its XML, up to FROM. Only texts with a `<` are looked through for it."""
+_TOKEN = r"""
+    \w++(?:(?:\.\.|[-.:\#])\w++)*+(?!://)(?:'++(?=[\s=,\]}).;/\[]|$))?  # names, numbers, dates; XSCL's primed names
   | '(?:[^']++|'')*+'
+  | [(),;|=\[\]]
+  | [$?]\w++(?:-\w++)*+
   | "(?:[^"]++|"")*+"
   | “[^”]*+” | ‘[^’]*+’
-  | [$?]\w++(?:-\w++)*+
-  | <[^\W\d][\w+.-]*:[^\s<>"]*>                                  # an IRI
-  | ->|//|<=|>=|!=|<>|==|&&|\|\|
-  | (?<![^\s;,(){}])/\*[\s\S]*+                                  # a comment without an end
+  | ->|//|<=|>=|!=|<>|==|&&
+  | \w[\w+.-]*+://(?:[^\s'"“”<>,]|,(?![\s?<'"“(]|[a-z]+://))*[^\s'"“”<>,;)\]}.]  # a URL without quotes
+  | <[^\W\d][\w+.-]*+:[^\s<>"]*>                                    # an IRI
+  | (?<![^\s;,(){}])/\*[\s\S]*+                                    # a comment without an end
   | \S
   | \Z
-)"""
-_PATTERN = re.compile(_SKIP + _TOKEN, re.VERBOSE)
+"""
+_PLAIN = re.compile(rf"{_SKIP}({_TOKEN})", re.VERBOSE)
+_WITH_TEMPLATES = re.compile(rf"{_SKIP}({_TEMPLATE}|{_TOKEN})", re.VERBOSE)
 _NAMES = re.compile(r"\w+(?:[-.:#]\w+)*")
 QUOTES = "'\"“‘"
 
@@ -45,7 +48,7 @@ class Cursor:
     The token lists end with an empty token, which nothing accepts, so that looking ahead needs no check.
     """
 
-    __slots__ = ("at", "depth", "is_inside", "text", "tokens", "windows", "words")
+    __slots__ = ("at", "depth", "is_inside", "speaks_of_variables", "text", "tokens", "windows", "words")
 
     def __init__(self, text: str) -> None:
         if len(text) > MAX_CHARACTERS:
@@ -53,12 +56,13 @@ class Cursor:
                 "the text is too long", hint=f"a script has at most {MAX_CHARACTERS:,} characters"
             )
         self.text = text
-        self.tokens: list[str] = _PATTERN.findall(text)
+        self.tokens: list[str] = _pattern(text).findall(text)
         self.tokens.append("")
-        self.words: list[str] = [token.lower() for token in self.tokens]
+        self.words: list[str] = list(map(str.lower, self.tokens))
         self.at = 0
         self.depth = 0
         self.is_inside = False
+        self.speaks_of_variables = False
         self.windows: dict[str, WindowSpec] = {}
 
     def accept(self, word: str) -> bool:
@@ -87,7 +91,7 @@ class Cursor:
 
     def is_string(self) -> bool:
         token = self.tokens[self.at]
-        return token[:1] in QUOTES and len(token) > 1 if token else False
+        return len(token) > 1 and token[0] in QUOTES
 
     def string(self, what: str = "a quoted text") -> str:
         """The quoted text that must be next, without its quotes."""
@@ -130,9 +134,13 @@ class Cursor:
         return self.error(f"{self.seen()} is not {what}", expected=tuple(known)[:12], hint=hint)
 
 
+def _pattern(text: str) -> re.Pattern[str]:
+    return _WITH_TEMPLATES if "<" in text else _PLAIN
+
+
 def offset_of(text: str, place: int) -> int:
     """Where the token of that number begins."""
-    for number, match in enumerate(_PATTERN.finditer(text)):
+    for number, match in enumerate(_pattern(text).finditer(text)):
         if number == place:
             return match.start(1)
     return len(text)
@@ -152,4 +160,4 @@ def quoted(text: str) -> str:
 
 def is_plain_name(text: str) -> bool:
     """Whether a name can stand without quotes."""
-    return _NAMES.fullmatch(text) is not None and _PATTERN.findall(text)[0] == text
+    return _NAMES.fullmatch(text) is not None and _PLAIN.findall(text)[0] == text

@@ -96,9 +96,9 @@ def window(c: Cursor) -> WindowSpec:
 
 def moment(c: Cursor) -> tuple[datetime | Now, bool]:
     """A date, a date with a time, or `now ± length`; and whether it was a date alone."""
-    if c.accept("now"):
-        return now(c), False
     token = c.tokens[c.at]
+    if c.words[c.at][:3] == "now" and token[3:4] in ("", "-"):
+        return now(c), False
     text = unquoted(token) if c.is_string() else token
     found = time_of(text)
     if found is None:
@@ -111,12 +111,15 @@ def moment(c: Cursor) -> tuple[datetime | Now, bool]:
 
 
 def now(c: Cursor) -> Now:
-    """What follows `now`."""
+    """`now`, `now - 2 days`; `now-2` is one token."""
+    close = c.tokens[c.at][4:]
+    if close:
+        c.tokens[c.at] = c.words[c.at] = close
+        return Now(-length(c))
+    c.at += 1
     if c.accept("-"):
         return Now(-length(c))
-    if c.accept("+"):
-        return Now(length(c))
-    return Now()
+    return Now(length(c)) if c.accept("+") else Now()
 
 
 def time_of(text: str) -> datetime | None:

@@ -138,10 +138,10 @@ def _skip_braces(c: Cursor) -> None:
 
 
 def _check_distinct(c: Cursor, left: PathBlock | BlockJoin, right: PathBlock, end: int) -> None:
-    names = [*variables_in(left), *variables_of(right.pattern)]
-    for label in names:
-        if names.count(label) > 1:
-            raise c.error(f"two steps are called `{label}`", at=end - 1, hint="give each its own variable")
+    names = variables_in(left) + variables_of(right.pattern)
+    if len(set(names)) < len(names):
+        label = next(label for label in names if names.count(label) > 1)
+        raise c.error(f"two steps are called `{label}`", at=end - 1, hint="give each its own variable")
 
 
 def _conditions(
@@ -150,16 +150,16 @@ def _conditions(
     """`x2 = x5 AND x3 = x6,` in normal form; there may be no condition but the window."""
     c.expect("{")
     equalities: list[tuple[str, str]] = []
+    lefts, rights = variables_in(left), variables_of(right.pattern)
     while _is_condition(c):
         start = c.at
-        one, left, right = _side(c, left, right)
+        one, is_left, left, right = _side(c, left, right, lefts, rights)
         c.expect("=", hint="XSCL joins by equality")
-        other, left, right = _side(c, left, right)
-        in_left = [side in variables_in(left) for side in (one, other)]
-        if in_left[0] == in_left[1]:
+        other, is_also_left, left, right = _side(c, left, right, lefts, rights)
+        if is_left == is_also_left:
             hint = "one variable of each block: x2 = x5"
             raise c.error(f"`{one}` and `{other}` are on the same side of the join", at=start, hint=hint)
-        equalities.append((one, other) if in_left[0] else (other, one))
+        equalities.append((one, other) if is_left else (other, one))
         if not c.accept("and"):
             c.expect(",", hint="the window follows: {x2 = x5, 30 days}")
             break
@@ -171,23 +171,27 @@ def _is_condition(c: Cursor) -> bool:
 
 
 def _side(
-    c: Cursor, left: PathBlock | BlockJoin, right: PathBlock
-) -> tuple[str, PathBlock | BlockJoin, PathBlock]:
-    """A variable, or a path from one, which is bound to a variable of its own."""
+    c: Cursor, left: PathBlock | BlockJoin, right: PathBlock, lefts: list[str], rights: list[str]
+) -> tuple[str, bool, PathBlock | BlockJoin, PathBlock]:
+    """A variable and whether it is of the left side. A path from one is bound to a variable of its own."""
     start = c.at
     label = binding(c)
-    known = [*variables_in(left), *variables_of(right.pattern)]
-    if label not in known:
-        raise c.error(f"nothing binds `{label}`", at=start, hint=_known(known))
+    is_left = label in lefts
+    if not is_left and label not in rights:
+        raise c.error(f"nothing binds `{label}`", at=start, hint=_known(lefts + rights))
     if c.words[c.at] not in ("/", "//", ".", "["):
-        return label, left, right
+        return label, is_left, left, right
     c.accept(".")
     branch = _relative(c)
-    if label in variables_of(right.pattern):
-        bound, pattern = bind_branch(right.pattern, label, branch, known)
-        return bound, left, replace(right, pattern=pattern)
-    bound, left = _bind_left(left, label, branch, known)
-    return bound, left, right
+    if is_left:
+        bound, left = _bind_left(left, label, branch, lefts + rights)
+    else:
+        bound, pattern = bind_branch(right.pattern, label, branch, lefts + rights)
+        right = replace(right, pattern=pattern)
+    side = lefts if is_left else rights
+    if bound not in side:
+        side.append(bound)
+    return bound, is_left, left, right
 
 
 def _relative(c: Cursor) -> PatternNode:

@@ -74,18 +74,18 @@ class _Clauses:
 
     def member(self, member: Member) -> Node:
         """A member of a union with what the clauses say of its variable."""
-        match member:
-            case Named(name):
-                node: Node = _leaf(name, self.names)
-            case Group(members):
-                node = Union(tuple(map(self.member, members)))
-            case Xscl(body, select):
-                node = self.pattern(body, select)
+        if type(member) is Named:
+            node: Node = _leaf(member.name, self.names)
+        elif isinstance(member, Group):
+            node = Union(tuple([self.member(part) for part in member.members]))
+        else:
+            assert isinstance(member, Xscl)
+            node = self.pattern(member.body, member.select)
         return self.dressed(node, member.variable) if member.variable else node
 
     def dressed(self, node: Node, variable: str) -> Node:
         """The node under the conditions and joins of a variable; empty stands for the whole `from`."""
-        predicates = tuple(c.predicate for c in self.query.where if c.variable == variable)
+        predicates = tuple([c.predicate for c in self.query.where if c.variable == variable])
         if predicates:
             node = Filter(node, predicates[0] if len(predicates) == 1 else conjunction(predicates))
         for number, join in enumerate(self.query.joins, 1):
