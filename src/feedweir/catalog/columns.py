@@ -19,6 +19,8 @@ _MICROSECOND = timedelta(microseconds=1)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 """PostgreSQL refuses NUL in text, and half a surrogate pair is not UTF-8."""
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
 _LONGEST_KEY = 1_000
 """Bytes; PostgreSQL has no index entries beyond 2,700."""
 
@@ -88,7 +90,13 @@ def moment(value: int) -> datetime:
 
 
 def canonical_json(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    if value == {}:
+        # By far the most frequent.
+        return "{}"
+    try:
+        return _ENCODER.encode(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise CatalogError(f"a value that is not JSON cannot be stored: {error}") from None
 
 
 def storable(text: str, what: str) -> str:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
+import psycopg
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, OperationalError, StatementError
 
@@ -62,8 +63,8 @@ class Database:
             for _ in range(_ATTEMPTS - 1):
                 try:
                     return self._write_once(step)
-                except OperationalError as error:
-                    if getattr(error.orig, "sqlstate", None) not in _TRY_AGAIN:
+                except (OperationalError, psycopg.OperationalError) as error:
+                    if _sqlstate(error) not in _TRY_AGAIN:
                         raise
             return self._write_once(step)
 
@@ -143,6 +144,12 @@ def _foreign_errors_converted() -> Iterator[None]:
         if isinstance(error.orig, CatalogError):
             raise error.orig from None
         raise CatalogError(f"the catalog's database refused: {_reason(error.orig)}") from error
+    except psycopg.Error as error:
+        raise CatalogError(f"the catalog's database refused: {_reason(error)}") from error
+
+
+def _sqlstate(error: Exception) -> str | None:
+    return getattr(getattr(error, "orig", error), "sqlstate", None)
 
 
 def _reason(error: Any) -> str:

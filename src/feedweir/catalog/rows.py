@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any, TypeAlias, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Table, bindparam, func, select, update
+from sqlalchemy import ColumnElement, Connection, Table, column, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from feedweir.catalog import tables
@@ -18,6 +18,9 @@ Changes: TypeAlias = Callable[[Any], Mapping[str, ColumnElement[Any]]] | Sequenc
 CHUNK = 5_000
 """Rows, or values of an IN, that go to the database at once."""
 
+_WITH_ROWCOUNT = {"preserve_rowcount": True}
+"""Without it, SQLAlchemy asks the driver only after an UPDATE or DELETE."""
+
 
 def chunks(values: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
     iterator = iter(values)
@@ -27,7 +30,10 @@ def chunks(values: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
 
 def insert_all(connection: Connection, table: Table, rows: Iterable[Row]) -> None:
     for chunk in chunks(rows):
-        _execute(connection, _insert(connection, table, chunk), chunk)
+        if connection.dialect.name == "sqlite":
+            _execute_each(connection, sqlite.insert(table), table, chunk)
+        else:
+            _copy(connection, table.name, table, chunk)
 
 
 def upsert_all(
@@ -38,20 +44,10 @@ def upsert_all(
     `changes` makes the new values from the row that was refused, or names the columns to take from it; None
     keeps the old row as it is. No two of `rows` may have the same key, unless `changes` is None.
     """
-    return sum(
-        _execute(connection, _resolved(_insert(connection, table, chunk), key, changes), chunk)
-        for chunk in chunks(rows)
-    )
-
-
-def _insert(connection: Connection, table: Table, rows: Sequence[Row]) -> Any:
-    """SQLite is quickest row by row; PostgreSQL when it gets each column as one array."""
     if connection.dialect.name == "sqlite":
-        return sqlite.insert(table)
-    columns = [table.c[name] for name in rows[0]]
-    arrays = [bindparam(column.name, type_=postgresql.ARRAY(column.type)) for column in columns]
-    values = func.unnest(*arrays).table_valued(*(column.name for column in columns)).render_derived()
-    return postgresql.insert(table).from_select([column.name for column in columns], select(values))
+        statement = _resolved(sqlite.insert(table), key, changes)
+        return sum(_execute_each(connection, statement, table, chunk) for chunk in chunks(rows))
+    return sum(_upsert_staged(connection, table, chunk, key, changes) for chunk in chunks(rows))
 
 
 def _resolved(statement: Any, key: Sequence[str], changes: Changes) -> Any:
@@ -63,11 +59,50 @@ def _resolved(statement: Any, key: Sequence[str], changes: Changes) -> Any:
     return statement.on_conflict_do_update(index_elements=key, set_=values)
 
 
-def _execute(connection: Connection, statement: Any, rows: Sequence[Row]) -> int:
-    is_sqlite = connection.dialect.name == "sqlite"
-    parameters = rows if is_sqlite else {name: [row[name] for row in rows] for name in rows[0]}
-    # Without the option, SQLAlchemy asks the driver only after an UPDATE or DELETE.
-    return connection.execute(statement, parameters, execution_options={"preserve_rowcount": True}).rowcount
+def _execute_each(connection: Connection, statement: Any, table: Table, rows: Sequence[Row]) -> int:
+    """Run an insert for every row, past SQLAlchemy's handling of parameters, which costs more than SQLite does."""
+    compiled = statement.compile(dialect=connection.dialect, column_keys=list(rows[0]))
+    values = _values(connection, table, rows)
+    places = [values.get(name) or repeat(compiled.params[name]) for name in compiled.positiontup]
+    result = connection.exec_driver_sql(
+        str(compiled), list(zip(*places, strict=False)), execution_options=_WITH_ROWCOUNT
+    )
+    return result.rowcount
+
+
+def _upsert_staged(
+    connection: Connection, table: Table, rows: Sequence[Row], key: Sequence[str], changes: Changes
+) -> int:
+    """PostgreSQL reads many rows quickly by COPY only, and COPY knows no conflicts: so by way of another table."""
+    staged = f"staged_{table.name}"
+    connection.exec_driver_sql(
+        f"CREATE TEMPORARY TABLE IF NOT EXISTS {staged} (LIKE {table.name}) ON COMMIT DELETE ROWS"
+    )
+    _copy(connection, staged, table, rows)
+    names = list(rows[0])
+    rows_there: Any = select(*(column(name) for name in names)).select_from(text(f"pg_temp.{staged}"))
+    statement = _resolved(postgresql.insert(table).from_select(names, rows_there), key, changes)
+    touched = connection.execute(statement, execution_options=_WITH_ROWCOUNT).rowcount
+    connection.exec_driver_sql(f"DELETE FROM pg_temp.{staged}")
+    return touched
+
+
+def _copy(connection: Connection, target: str, table: Table, rows: Sequence[Row]) -> None:
+    driver: Any = connection.connection.driver_connection
+    values = _values(connection, table, rows)
+    with driver.cursor() as cursor, cursor.copy(f"COPY {target} ({', '.join(values)}) FROM STDIN") as copy:
+        for row in zip(*values.values(), strict=True):
+            copy.write_row(row)
+
+
+def _values(connection: Connection, table: Table, rows: Sequence[Row]) -> dict[str, list[Any]]:
+    """The columns of `rows` as the driver wants them."""
+    values: dict[str, list[Any]] = {}
+    for name in rows[0]:
+        encode = table.c[name].type.dialect_impl(connection.dialect).bind_processor(connection.dialect)
+        plain = [row[name] for row in rows]
+        values[name] = plain if encode is None else [encode(value) for value in plain]
+    return values
 
 
 def take_numbers(connection: Connection, name: str, count: int) -> range:
@@ -80,10 +115,10 @@ def take_numbers(connection: Connection, name: str, count: int) -> range:
     return range(last - count + 1, last + 1)
 
 
-def existing(connection: Connection, column: ColumnElement[int], ids: Iterable[int], *where: Any) -> set[int]:
+def existing(connection: Connection, number: ColumnElement[int], ids: Iterable[int], *where: Any) -> set[int]:
     """Which of `ids` are there, held so that nobody takes them away before our commit."""
     found: set[int] = set()
     for chunk in chunks(sorted(set(ids))):
-        query = select(column).where(column.in_(chunk), *where).order_by(column)
+        query = select(number).where(number.in_(chunk), *where).order_by(number)
         found.update(connection.execute(query.with_for_update(read=True, key_share=True)).scalars())
     return found
