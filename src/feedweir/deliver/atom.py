@@ -7,7 +7,7 @@ from lxml import etree
 from feedweir import __version__
 from feedweir.deliver.address import Address
 from feedweir.deliver.identity import entry_id, source_id
-from feedweir.deliver.plain import language_tag, rfc3339
+from feedweir.deliver.plain import language_tag, legal_values, rfc3339
 from feedweir.deliver.view import EntryView, FeedView
 from feedweir.deliver.xml_writer import ATOM, XML, add_extensions, child, namespaces_of, root, to_bytes
 from feedweir.items.model import Item
@@ -51,9 +51,9 @@ def _add_entry(feed: etree._Element, entry: EntryView) -> None:
     child(element, f"{_A}id", entry_id(item))
     child(element, f"{_A}title", item.title, type="text")
     _add_dates(element, item)
-    for author in item.authors:
+    for author in legal_values(item.authors):
         child(child(element, f"{_A}author"), f"{_A}name", author)
-    for category in item.categories:
+    for category in legal_values(item.categories):
         child(element, f"{_A}category", term=category)
     _add_links(element, entry)
     _add_text(element, item)

@@ -73,13 +73,16 @@ def _partner(item: Item) -> dict[str, Any]:
     return {"id": entry_id(item), "url": item.link, "title": item.title, "source": item.source}
 
 
+_EMPTY: tuple[Any, ...] = ("", [], {}, None)
+
+
 def _kept(value: Any, always: set[str]) -> Any:
     """The value with legal characters and without what is empty, except the names that must be there."""
     if isinstance(value, str):
         return legal(value)
     if isinstance(value, list):
-        return [_kept(part, set()) for part in value]
+        return [part for part in (_kept(part, set()) for part in value) if part not in _EMPTY]
     if isinstance(value, dict):
         kept = {legal(name): _kept(part, set()) for name, part in value.items()}
-        return {name: part for name, part in kept.items() if name in always or part not in ("", [], {}, None)}
+        return {name: part for name, part in kept.items() if name in always or part not in _EMPTY}
     return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from email.utils import format_datetime
 
@@ -20,10 +21,16 @@ def legal(text: str) -> str:
     return _ILLEGAL.sub("", text)
 
 
+def legal_values(values: Iterable[str]) -> list[str]:
+    """The values that say something in legal characters."""
+    return [value for value in map(legal, values) if value]
+
+
 def plain_text(markup: str) -> str:
     """What a person reads of the HTML, as one line of plain text."""
-    spaced = _BLOCK_END.sub(lambda match: match[0] + " ", markup)
-    return " ".join(html.unescape(nh3.clean(spaced, tags=set())).split())
+    spaced = _BLOCK_END.sub(lambda match: match[0] + " ", legal(markup))
+    # A character reference may name what the text could not contain.
+    return " ".join(legal(html.unescape(nh3.clean(spaced, tags=set()))).split())
 
 
 def excerpt(markup: str, length: int) -> str:
@@ -31,7 +38,7 @@ def excerpt(markup: str, length: int) -> str:
     text = plain_text(markup)
     if len(text) <= length:
         return text
-    head = text[: length + 1].rsplit(" ", 1)[0]
+    head = text[: length + 1].rpartition(" ")[0]
     # Scripts without spaces, and very long words, are cut where they are.
     return (head if len(head) > length // 2 else text[:length]).rstrip(" ,;:–—-") + "…"
 

@@ -8,7 +8,7 @@ from typing import cast
 
 from lxml import etree
 
-from feedweir.deliver.plain import legal
+from feedweir.deliver.plain import legal, legal_values
 
 ATOM = "http://www.w3.org/2005/Atom"
 CONTENT = "http://purl.org/rss/1.0/modules/content/"
@@ -54,9 +54,8 @@ def child(parent: etree._Element, tag: str, text: str = "", /, **attributes: str
 
 def children(parent: etree._Element, tag: str, texts: Iterable[str]) -> None:
     """One child for each text that is not empty."""
-    for text in texts:
-        if text:
-            child(parent, tag, text)
+    for text in legal_values(texts):
+        child(parent, tag, text)
 
 
 def namespaces_of(extensions: Iterable[tuple[str, str]]) -> dict[str | None, str]:
@@ -69,7 +68,7 @@ def add_extensions(parent: etree._Element, extensions: Iterable[tuple[str, str]]
     """The extension attributes of known namespaces, as elements."""
     for name, text in extensions:
         prefix, _, local = name.partition(":")
-        if text and prefix in EXTENSIONS and _NAME.fullmatch(local):
+        if legal(text) and prefix in EXTENSIONS and _NAME.fullmatch(local):
             child(parent, f"{{{EXTENSIONS[prefix]}}}{local}", text)
 
 
