@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,79 +14,135 @@ import pyarrow as pa
 from feedweir.errors import CompiledSetError
 from feedweir.items.model import Item
 from feedweir.items.schema import items_of
-from feedweir.match.matches import Matches, Span, sorted_matches
+from feedweir.match.arrays import Array
+from feedweir.match.build import Note, Progress, build_index
+from feedweir.match.explain import Explanation, explained
+from feedweir.match.facts import Texts, as_arguments, streams_of, texts_of, values_of_batch
+from feedweir.match.index import Index, load_index, save_index
+from feedweir.match.match_kernels import in_order, match_rows
+from feedweir.match.matches import Matches, Work
 from feedweir.match.meaning import Reading, holds
 from feedweir.match.sealed import open_sealed, write_sealed
-from feedweir.match.store import read_queries, write_queries
-from feedweir.plan.predicates import And, FromFeeds, Predicate
+from feedweir.match.selectivity import Frequencies
+from feedweir.match.store import (
+    KeywordQueries,
+    Queries,
+    StoredQueries,
+    TableQueries,
+    table_of,
+    whole_predicate,
+    write_table,
+)
 from feedweir.plan.query import Query
 
-Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Frequencies:
-    """In how many of `documents` items each word was seen: decides which word a query is found by."""
-
-    documents: int
-    words: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """Why a query did or did not match an item."""
-
-    is_match: bool
-    candidate_by: str
-    refused_by: Predicate | None
-    spans: tuple[Span, ...] = ()
+NOTES = "notes.json"
+_OWNERS_KEPT = 64
 
 
 def compile_set(
-    queries: Iterable[Query],
+    queries: Iterable[Query] | KeywordQueries | pa.Table,
     directory: Path,
     *,
     frequencies: Frequencies | None = None,
     progress: Progress | None = None,
 ) -> None:
     """Compile queries into `directory`, which appears whole or not at all."""
-    write_sealed(directory, lambda scratch: {"queries": write_queries(scratch, queries)})
+
+    def write(scratch: Path) -> dict[str, Any]:
+        table = table_of(queries)
+        index, notes = build_index(table, frequencies, progress)
+        write_table(scratch, table)
+        text = json.dumps([[note.key, note.kind, note.text] for note in notes])
+        (scratch / NOTES).write_text(text, encoding="utf-8")
+        return {"queries": len(table), "index": save_index(scratch, index)}
+
+    write_sealed(directory, write)
 
 
-def open_set(directory: Path) -> CompiledSet:
+def open_compiled(directory: Path) -> CompiledSet:
     """The compiled set of a directory; `CompiledSetError` when it is damaged or of another format."""
-    open_sealed(directory)
-    return CompiledSet(tuple(read_queries(directory)))
+    details = open_sealed(directory)
+    try:
+        notes = tuple(Note(*note) for note in json.loads((directory / NOTES).read_text(encoding="utf-8")))
+        return CompiledSet(load_index(directory, details["index"]), StoredQueries(directory), notes)
+    except (KeyError, TypeError, ValueError, OSError) as error:
+        raise CompiledSetError(f"{directory.name} cannot be read: {error}") from error
+
+
+def compiled_in_memory(table: pa.Table, frequencies: Frequencies | None = None) -> CompiledSet:
+    """A compiled set that lives in this process only."""
+    index, notes = build_index(table, frequencies)
+    return CompiledSet(index, TableQueries(table), tuple(notes))
 
 
 class CompiledSet:
-    """An immutable set of queries."""
+    """An immutable set of queries, ready to be asked about batches of items."""
 
-    def __init__(self, queries: tuple[Query, ...]) -> None:
+    def __init__(self, index: Index, queries: Queries, notes: tuple[Note, ...] = ()) -> None:
+        self.index = index
+        self.notes = notes
         self._queries = queries
+        self._limited_to = lru_cache(maxsize=_OWNERS_KEPT)(self._compiled_for)
+
+    def __len__(self) -> int:
+        return len(self.index.keys)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The attributes whose words are looked at."""
+        return self.index.scopes.fields
 
     def match(self, items: pa.RecordBatch, *, owner: str | None = None) -> Matches:
         """Every pair of a row and a key whose query wants it; `owner` limits it to theirs and everyone's."""
-        asked = [query for query in self._queries if owner is None or query.owner in ("", owner)]
-        pairs = [
-            (row, query.key)
-            for row, item in enumerate(items_of(items))
-            for reading in [Reading(item)]
-            for query in asked
-            if holds(whole_predicate(query), reading)
-        ]
-        found = np.array(pairs, np.int64).reshape(-1, 2)
-        return sorted_matches(found[:, 0].astype(np.int32), found[:, 1])
+        return self.match_texts(items, texts_of(items, self.fields), owner=owner)
+
+    def match_texts(self, items: pa.RecordBatch, texts: Texts, *, owner: str | None = None) -> Matches:
+        """As `match`, for a batch whose texts have been analysed."""
+        if owner is not None:
+            return self._limited_to(owner).match_texts(items, texts)
+        return self._matched(items, texts, np.empty(0, np.int64))
+
+    def match_counting(self, items: pa.RecordBatch, texts: Texts, costs: Array) -> Matches:
+        """As `match`, and adds to `costs[q]` how often query q was a candidate."""
+        return self._matched(items, texts, costs)
 
     def explain(self, item: Item, key: int) -> Explanation:
-        """Why the query of that key did or did not match the item."""
-        asked = [query for query in self._queries if query.key == key]
-        if not asked:
-            raise CompiledSetError(f"no query has the key {key}")
-        is_match = any(holds(whole_predicate(query), item) for query in asked)
-        return Explanation(is_match, "", None if is_match else asked[0].predicate)
+        """Why the queries of that key did or did not match the item."""
+        return explained([query for _, query in self.queries_of(key)], item)
 
+    def queries_of(self, key: int) -> list[tuple[int, Query]]:
+        """The queries that report a key, with their numbers."""
+        first, last = (int(np.searchsorted(self.index.keys, key, side=side)) for side in ("left", "right"))
+        return [(number, self._queries.query(number)) for number in range(first, last)]
 
-def whole_predicate(query: Query) -> Predicate:
-    """The predicate of a query with its sources as one more clause."""
-    return And((FromFeeds(query.sources), query.predicate)) if query.sources else query.predicate
+    def _matched(self, items: pa.RecordBatch, texts: Texts, costs: Array) -> Matches:
+        index = self.index
+        streams, values = as_arguments(streams_of(index, texts), values_of_batch(index, items))
+        rows, queries, asked_rows, asked_checks, work = match_rows(
+            streams, values, index.vocabulary, index.trie, index.checks, index.n_words, index.n_entries,
+            index.n_atoms, costs,
+        )  # fmt: skip
+        if len(asked_rows):
+            told_rows, told_queries = self._told(items, asked_rows, index.checks.queries[asked_checks])
+            rows, queries = np.concatenate([rows, told_rows]), np.concatenate([queries, told_queries])
+            order = np.argsort(rows, kind="stable")
+            rows, queries = rows[order], queries[order]
+        found_rows, found_keys = in_order(rows, queries, index.keys)
+        return Matches(
+            found_rows, found_keys, Work(int(work[0]), int(work[1]), int(work[2]), len(asked_rows))
+        )
+
+    def _told(self, items: pa.RecordBatch, rows: Array, queries: Array) -> tuple[Array, Array]:
+        """The pairs that hold, of those that only the plain meaning can decide."""
+        pairs = np.unique(np.stack([rows, queries], axis=1), axis=0)
+        readings: dict[int, Reading] = {}
+        held = []
+        for row, query in pairs.tolist():
+            if row not in readings:
+                readings = {row: Reading(next(items_of(items.slice(row, 1))))}
+            held.append(holds(whole_predicate(self._queries.query(query)), readings[row]))
+        kept = pairs[np.array(held, bool)].astype(np.int32)
+        return kept[:, 0], kept[:, 1]
+
+    def _compiled_for(self, owner: str) -> CompiledSet:
+        return compiled_in_memory(table_of(self._queries.owned_by(owner)))

@@ -1,17 +1,24 @@
 """The queries of a compiled set as they were given: what explanations, residual checks and merges read.
 
-Matching does not touch this file; it lies compressed on disk, in batches that are read one at a time.
+Matching does not touch this file; it lies compressed on disk, in batches that are read one at a time. A query that
+wants several terms anywhere in an item is kept as the list of its `terms`, any other as its `predicate`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
+from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from feedweir.match.wire import predicate_from_json, predicate_to_json
+from feedweir.plan.predicates import And, Contains, FromFeeds, Predicate, Term
 from feedweir.plan.query import Query
 
 FILE = "queries.arrow"
@@ -20,41 +27,134 @@ SCHEMA = pa.schema(
         ("key", pa.int64()),
         ("owner", pa.string()),
         ("sources", pa.list_(pa.string())),
+        ("terms", pa.list_(pa.string())),
         ("predicate", pa.string()),
     ]
 )
-_ROWS_PER_BATCH = 4096
+_ROWS_PER_BATCH = 8192
 
 
-def write_queries(directory: Path, queries: Iterable[Query]) -> int:
-    """Write queries in the order given; how many there were."""
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
-    count = 0
-    rest = iter(queries)
-    with (
-        pa.OSFile(str(directory / FILE), "wb") as sink,
-        pa.ipc.new_file(sink, SCHEMA, options=options) as writer,
-    ):
+@dataclass(frozen=True, slots=True)
+class KeywordQueries:
+    """Many queries at once that want all of their terms anywhere in an item; a term of several words is a phrase.
+
+    `keys` are int64, `terms` a list of strings each; the same queries as objects mean the same, only slower.
+    """
+
+    keys: pa.Array
+    terms: pa.Array
+
+    def table(self) -> pa.Table:
+        n = len(self.keys)
+        empty = pa.ListArray.from_arrays(np.zeros(n + 1, np.int32), pa.array([], pa.string()))
+        owners, predicates = pa.repeat("", n), pa.nulls(n, pa.string())
+        return pa.table([self.keys, owners, empty, self.terms, predicates], schema=SCHEMA)
+
+
+def table_of(queries: Iterable[Query] | KeywordQueries | pa.Table) -> pa.Table:
+    """Queries as a table sorted by key; those of equal keys stay in the order given."""
+    if isinstance(queries, pa.Table):
+        table = queries
+    elif isinstance(queries, KeywordQueries):
+        table = queries.table()
+    else:
+        rest = iter(queries)
+        chunks = []
         while rows := [_row(query) for query in islice(rest, _ROWS_PER_BATCH)]:
-            writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=SCHEMA))
-            count += len(rows)
-    return count
+            chunks.append(pa.RecordBatch.from_pylist(rows, schema=SCHEMA))
+        table = pa.Table.from_batches(chunks, SCHEMA)
+    keys = table.column("key").to_numpy()
+    if (keys[1:] >= keys[:-1]).all():
+        return table.combine_chunks()
+    return table.take(np.argsort(keys, kind="stable")).combine_chunks()
 
 
-def read_queries(directory: Path) -> Iterator[Query]:
+def write_table(directory: Path, table: pa.Table) -> None:
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    path = str(directory / FILE)
+    with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, SCHEMA, options=options) as writer:
+        writer.write_table(table, max_chunksize=_ROWS_PER_BATCH)
+
+
+def read_table(directory: Path) -> pa.Table:
     with pa.memory_map(str(directory / FILE)) as source:
-        reader = pa.ipc.open_file(source)
-        for number in range(reader.num_record_batches):
-            for row in reader.get_batch(number).to_pylist():
-                yield Query(
-                    row["key"], tuple(row["sources"]), predicate_from_json(row["predicate"]), row["owner"]
-                )
+        return pa.ipc.open_file(source).read_all()
+
+
+class Queries(Protocol):
+    """Queries by number."""
+
+    def query(self, number: int) -> Query: ...
+
+    def owned_by(self, owner: str) -> pa.Table: ...
+
+
+class TableQueries:
+    """The queries of a table in memory."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def query(self, number: int) -> Query:
+        return query_of(self._table.slice(number, 1).to_pylist()[0])
+
+    def owned_by(self, owner: str) -> pa.Table:
+        return _owned_by(self._table, owner)
+
+
+class StoredQueries:
+    """The queries of a set by number, read from disk in batches when asked for."""
+
+    def __init__(self, directory: Path) -> None:
+        self._reader = pa.ipc.open_file(pa.memory_map(str(directory / FILE)))
+        self._batch = lru_cache(maxsize=16)(self._reader.get_batch)
+        self._known = lru_cache(maxsize=65536)(self._query)
+
+    def query(self, number: int) -> Query:
+        return self._known(number)
+
+    def owned_by(self, owner: str) -> pa.Table:
+        return _owned_by(self._reader.read_all(), owner)
+
+    def _query(self, number: int) -> Query:
+        batch = self._batch(number // _ROWS_PER_BATCH)
+        return query_of(batch.slice(number % _ROWS_PER_BATCH, 1).to_pylist()[0])
+
+
+def _owned_by(table: pa.Table, owner: str) -> pa.Table:
+    """The queries of an owner, and those that belong to everyone."""
+    return table.filter(pc.is_in(table.column("owner"), pa.array(["", owner])))
+
+
+def query_of(row: dict[str, Any]) -> Query:
+    if row["predicate"] is not None:
+        predicate = predicate_from_json(row["predicate"])
+    else:
+        terms = tuple(Term(text) for text in row["terms"])
+        predicate = Contains(None, terms, len(terms))
+    return Query(row["key"], tuple(row["sources"]), predicate, row["owner"])
+
+
+def whole_predicate(query: Query) -> Predicate:
+    """The predicate of a query with its sources as one more clause."""
+    return And((FromFeeds(query.sources), query.predicate)) if query.sources else query.predicate
 
 
 def _row(query: Query) -> dict[str, object]:
+    terms = _plain_terms(query.predicate)
     return {
         "key": query.key,
         "owner": query.owner,
         "sources": list(query.sources),
-        "predicate": predicate_to_json(query.predicate),
+        "terms": terms,
+        "predicate": predicate_to_json(query.predicate) if terms is None else None,
     }
+
+
+def _plain_terms(predicate: Predicate) -> list[str] | None:
+    match predicate:
+        case Contains(None, terms, at_least) if at_least == len(terms) > 0:
+            texts = [term.text for term in terms if not term.is_prefix and term.text.isprintable()]
+            return texts if len(texts) == len(terms) else None
+        case _:
+            return None

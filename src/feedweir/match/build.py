@@ -1,0 +1,265 @@
+"""From queries to an index: plain keyword queries by whole columns, all others formula by formula."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from feedweir.items.attributes import attribute_named
+from feedweir.match.arrays import Array, frozen
+from feedweir.match.atoms import Ask, Axis, Every, Leaf, Phrase, Prefix, Within, Word
+from feedweir.match.conjunctions import Conjunction, conjunctions_of, normal_form_size
+from feedweir.match.dictionary import dictionary_of, prefix_length_masks
+from feedweir.match.formula import All, AnyOf, Count, Formula, Without, leaves_of, reduced
+from feedweir.match.index import Index, SegmentTree, starts_of
+from feedweir.match.keywords import Keywords, keywords_of
+from feedweir.match.match_kernels import Checks
+from feedweir.match.numbering import Numbering, numbered, texts_in, value_table, vocabulary_of
+from feedweir.match.programs import Programs
+from feedweir.match.scopes import Scopes
+from feedweir.match.segment_trees import cuts_of, node_atoms, segments_of
+from feedweir.match.selectivity import Frequencies, Rarity
+from feedweir.match.store import query_of, whole_predicate
+from feedweir.match.trie import MAX_DEPTH, trie_of
+from feedweir.plan.predicates import Contains, Term
+
+Progress: TypeAlias = Callable[[int, int], None]
+_WIDE_FORM = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What the operator should know about a query: `costly` ones are tried on every item."""
+
+    key: int
+    kind: str
+    text: str
+
+
+@dataclass(slots=True)
+class _Draft:
+    """What has been decided about the queries that take the long way."""
+
+    formulas: dict[int, Formula]
+    notes: list[Note] = field(default_factory=list)
+    found: list[tuple[int, Conjunction]] = field(default_factory=list)
+    cuts: dict[Axis, Array] = field(default_factory=dict)
+
+
+def build_index(
+    table: pa.Table, frequencies: Frequencies | None = None, progress: Progress | None = None
+) -> tuple[Index, list[Note]]:
+    """The index of a sorted table of queries, and notes about some of them."""
+    keys = table.column("key").to_numpy()
+    keywords = keywords_of(table)
+    draft = _Draft(_formulas(table, keywords.rows, progress))
+    scopes = Scopes.of(scope for leaf in _leaves(draft) for scope in _named_scope(leaf))
+    draft.formulas = {row: _rescoped(formula, scopes) for row, formula in draft.formulas.items()}
+    counts = _word_counts(keywords, draft)
+    rarity = Rarity.of(counts, len(table), frequencies)
+    _find_conjunctions(draft, keys, rarity)
+    _find_by_segments(draft)
+    words = sorted(counts, key=lambda word: (-rarity.of_word(word), word))
+    prefixes = sorted(set(texts_in(_leaves(draft))[1]))
+    numbering = numbered(words, prefixes)
+    index = _assembled(keys, keywords, draft, numbering, scopes, rarity)
+    if progress:
+        progress(len(table), len(table))
+    return index, draft.notes
+
+
+# Decisions about single queries
+
+
+def _formulas(table: pa.Table, plain: Array, progress: Progress | None) -> dict[int, Formula]:
+    is_general = np.ones(len(table), bool)
+    is_general[plain] = False
+    rows = np.flatnonzero(is_general)
+    formulas: dict[int, Formula] = {}
+    for number, row in enumerate(table.take(pa.array(rows)).to_pylist()):
+        formulas[int(rows[number])] = reduced(whole_predicate(query_of(row)))
+        if progress and number % 1024 == 0:
+            progress(len(plain) + number, len(table))
+    return formulas
+
+
+def _leaves(draft: _Draft) -> Iterator[Leaf]:
+    for formula in draft.formulas.values():
+        yield from leaves_of(formula)
+
+
+def _named_scope(leaf: Leaf) -> tuple[str, ...]:
+    is_scoped = isinstance(leaf, (Word, Prefix, Phrase)) and leaf.scope is not None
+    return (leaf.scope,) if is_scoped else ()  # type: ignore[union-attr, return-value]
+
+
+def _rescoped(formula: Formula, scopes: Scopes) -> Formula:
+    """Words in an attribute for which there is no bit left are found in the whole text and asked about."""
+    match formula:
+        case All(parts):
+            return All(tuple(_rescoped(part, scopes) for part in parts))
+        case AnyOf(parts):
+            return AnyOf(tuple(_rescoped(part, scopes) for part in parts))
+        case Count(least, parts):
+            return Count(least, tuple(_rescoped(part, scopes) for part in parts))
+        case Without(part):
+            return Without(_rescoped(part, scopes))
+        case Word(scope, text) if scope not in (None, *scopes.fields):
+            return _asked(scope, Word(None, text), Term(text))
+        case Prefix(scope, text) if scope not in (None, *scopes.fields):
+            return _asked(scope, Prefix(None, text), Term(text, is_prefix=True))
+        case Phrase(scope, texts, is_prefix) if scope not in (None, *scopes.fields):
+            return _asked(scope, Phrase(None, texts, is_prefix), Term(" ".join(texts), is_prefix))
+        case _:
+            return formula
+
+
+def _asked(scope: str | None, anywhere: Formula, term: Term) -> Formula:
+    question = Ask(Contains(scope, (term,), 1))
+    attribute = attribute_named(scope or "")
+    is_in_text = attribute is not None and attribute.column == "extensions"
+    return All((anywhere, question)) if is_in_text else question
+
+
+def _word_counts(keywords: Keywords, draft: _Draft) -> dict[str, int]:
+    """In how many places of queries each word stands."""
+    counted = np.bincount(keywords.ids, minlength=len(keywords.words))
+    counts = Counter(dict(zip(keywords.words, counted.tolist(), strict=True)))
+    counts.update(texts_in(_leaves(draft))[0])
+    return counts
+
+
+def _find_conjunctions(draft: _Draft, keys: Array, rarity: Rarity) -> None:
+    for row, formula in draft.formulas.items():
+        found = conjunctions_of(formula, rarity)
+        draft.found += [(row, one) for one in found]
+        draft.notes += _notes(int(keys[row]), formula, found)
+
+
+def _notes(key: int, formula: Formula, found: tuple[Conjunction, ...]) -> Iterator[Note]:
+    size = normal_form_size(formula)
+    if size > _WIDE_FORM and size > len(found):
+        text = (
+            f"multiplied out it would be {size} conjunctions: it is found by {len(found)} and checked whole"
+        )
+        yield Note(key, "wide", text)
+    if not found:
+        yield Note(key, "never", "no item can satisfy it")
+    if any(not one.atoms and not _intervals(one) for one in found):
+        yield Note(
+            key, "costly", "without a word, value or bound that an item must have it is tried on every item"
+        )
+
+
+def _intervals(one: Conjunction) -> list[Within]:
+    return [part for part in one.rest if isinstance(part, Within)]
+
+
+def _find_by_segments(draft: _Draft) -> None:
+    """Conjunctions without an atom are found by their interval if they have one, else by every item."""
+    bare = [_intervals(one)[0] for _, one in draft.found if not one.atoms and _intervals(one)]
+    by_axis: dict[Axis, list[Within]] = {}
+    for interval in bare:
+        by_axis.setdefault(interval.axis, []).append(interval)
+    draft.cuts = {axis: cuts_of(intervals) for axis, intervals in by_axis.items()}
+    draft.found = [(row, one) for row, bare_one in draft.found for one in _with_atoms(bare_one, draft.cuts)]
+
+
+def _with_atoms(one: Conjunction, cuts: dict[Axis, Array]) -> Iterator[Conjunction]:
+    if one.atoms:
+        yield one
+    elif intervals := _intervals(one):
+        rest = tuple(part for part in one.rest if part is not intervals[0])
+        for segment in segments_of(intervals[0], cuts[intervals[0].axis]):
+            yield Conjunction((segment,), rest)
+    else:
+        yield Conjunction((Every(),), one.rest)
+
+
+# Arrays
+
+
+def _assembled(
+    keys: Array, keywords: Keywords, draft: _Draft, numbering: Numbering, scopes: Scopes, rarity: Rarity
+) -> Index:
+    programs = Programs(numbering.atom_id)
+    paths, entries, checked = _paths(draft, numbering, programs, rarity)
+    values = value_table(numbering)
+    probabilities = np.array([rarity(atom) for atom in numbering.atoms()], np.float64)
+    word_ids = np.array([numbering.words[word] for word in keywords.words], np.int32)
+    lengths = np.concatenate([np.diff(keywords.offsets), [len(path) for path in paths]]).astype(np.int64)
+    atoms = np.concatenate([word_ids[keywords.ids], *(np.array(path, np.int32) for path in paths)])
+    trie = trie_of(
+        np.concatenate([[0], np.cumsum(lengths)]),
+        atoms.astype(np.int32),
+        np.concatenate([keywords.rows, np.array(entries, np.int64)]),
+        probabilities,
+    )
+    prefix_strings = [prefix.encode() for prefix in numbering.prefixes]
+    return Index(
+        keys=frozen(keys),
+        scopes=scopes,
+        axes=tuple(programs.axes),
+        value_kinds=values.kinds,
+        words=dictionary_of([word.encode() for word in numbering.words]),
+        prefixes=dictionary_of(prefix_strings),
+        prefix_masks=frozen(prefix_length_masks(prefix_strings)),
+        values=dictionary_of(values.strings),
+        value_starts=values.starts,
+        value_atoms=values.atoms,
+        vocabulary=vocabulary_of(numbering, scopes),
+        trie=trie,
+        checks=_checks(checked, programs, numbering, scopes),
+        segment_trees=_segment_trees(draft, numbering),
+    )
+
+
+def _paths(
+    draft: _Draft, numbering: Numbering, programs: Programs, rarity: Rarity
+) -> tuple[list[list[int]], list[int], list[tuple[int, int]]]:
+    """(atoms of each conjunction, its entry in the trie, (query, program) of each check)."""
+    paths: list[list[int]] = []
+    entries: list[int] = []
+    checked: list[tuple[int, int]] = []
+    for row, one in draft.found:
+        atoms = sorted(one.atoms, key=rarity)
+        paths.append([numbering.atom_id(atom) for atom in atoms[:MAX_DEPTH]])
+        longer = tuple(numbering.atom_id(atom) for atom in atoms[MAX_DEPTH:])
+        if not longer and not one.rest:
+            entries.append(row)
+            continue
+        entries.append(~len(checked))
+        checked.append((row, programs.add(longer, one.rest)))
+    return paths, entries, checked
+
+
+def _checks(
+    checked: list[tuple[int, int]], programs: Programs, numbering: Numbering, scopes: Scopes
+) -> Checks:
+    phrases = list(programs.phrases)
+    phrase_entries = [[numbering.entry_of(part) for part in phrase.parts()] for phrase in phrases]
+    arrays = (
+        np.array([query for query, _ in checked], np.int32),
+        np.array([program for _, program in checked], np.int32),
+        np.array(programs.code, np.int32),
+        np.array(programs.starts, np.int32),
+        starts_of(np.array([len(entries) for entries in phrase_entries], np.int64)),
+        np.array([entry for entries in phrase_entries for entry in entries], np.int32),
+        np.array([scopes.bit(phrase.scope) for phrase in phrases], np.uint64),
+        np.array([low for low, _ in programs.bounds], np.int64),
+        np.array([high for _, high in programs.bounds], np.int64),
+    )
+    return Checks(*map(frozen, arrays))
+
+
+def _segment_trees(draft: _Draft, numbering: Numbering) -> tuple[SegmentTree, ...]:
+    segments = numbering.segments()
+    return tuple(
+        SegmentTree(axis, frozen(cuts), frozen(node_atoms(axis, cuts, segments)))
+        for axis, cuts in draft.cuts.items()
+    )

@@ -1,0 +1,89 @@
+"""Dictionaries of byte strings: the words, prefixes and values that queries name, numbered from 0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from feedweir.items.text import Tokens
+from feedweir.items.text_kernels import hash_all
+from feedweir.match.arrays import frozen
+from feedweir.match.dictionary_kernels import EMPTY, LONG_PREFIX, Dictionary, fill, look_up, look_up_prefixes
+
+_FILTER_BITS_PER_ENTRY = 8
+Bytes = npt.NDArray[np.uint8]
+
+
+def dictionary_of(strings: Sequence[bytes]) -> Dictionary:
+    """Distinct strings, each found under its place in the sequence."""
+    text, starts, lengths = packed(strings)
+    return packed_dictionary(text, np.append(starts, len(text)), hashes_of(text, starts, lengths))
+
+
+def packed_dictionary(
+    text: Bytes, starts: npt.NDArray[np.int64], hashes: npt.NDArray[np.uint64]
+) -> Dictionary:
+    """As `dictionary_of`, for strings that lie one after the other in `text`."""
+    size = 16
+    while size < 2 * len(hashes):
+        size *= 2
+    slots = np.full(size, EMPTY, np.uint64)
+    filter_bits = np.zeros(size * _FILTER_BITS_PER_ENTRY // 16, np.uint8)
+    fill(hashes, filter_bits, slots)
+    return Dictionary(*(frozen(array) for array in (filter_bits, slots, starts.astype(np.int32), text)))
+
+
+def packed(strings: Sequence[bytes]) -> tuple[Bytes, npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """(bytes, starts, lengths) of strings."""
+    lengths = np.fromiter(map(len, strings), np.int32, len(strings))
+    starts = np.cumsum(lengths, dtype=np.int64) - lengths
+    return np.frombuffer(b"".join(strings), np.uint8), starts, lengths
+
+
+def hashes_of(text: Bytes, starts: npt.NDArray[Any], lengths: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    hashes = np.empty(len(starts), np.uint64)
+    hash_all(text, starts.astype(np.int64), lengths.astype(np.int32), hashes)
+    return hashes
+
+
+def entries_of_tokens(dictionary: Dictionary, tokens: Tokens) -> npt.NDArray[np.int32]:
+    """The entry of every token, -1 for a word that no query names."""
+    entries = np.empty(len(tokens.hashes), np.int32)
+    if len(dictionary.starts) == 1:
+        entries.fill(-1)
+    else:
+        look_up(dictionary, tokens.hashes, frozen(tokens.text), tokens.starts, tokens.lengths, entries)
+    return entries
+
+
+def entries_of_strings(dictionary: Dictionary, strings: Sequence[bytes]) -> npt.NDArray[np.int32]:
+    """The entry of every string, -1 for one that is not there."""
+    entries = np.empty(len(strings), np.int32)
+    text, starts, lengths = packed(strings)
+    look_up(dictionary, hashes_of(text, starts, lengths), frozen(text), starts, lengths, entries)
+    return entries
+
+
+def prefix_length_masks(prefixes: Sequence[bytes]) -> npt.NDArray[np.uint64]:
+    """For each first byte, the lengths that prefixes with it have."""
+    masks = np.zeros(256, np.uint64)
+    for prefix in prefixes:
+        masks[prefix[0]] |= np.uint64(1) << np.uint64(min(len(prefix), LONG_PREFIX))
+    return masks
+
+
+def prefixes_of_tokens(
+    dictionary: Dictionary, masks: npt.NDArray[np.uint64], first_entry: int, tokens: Tokens
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """(offsets of rows, entries, positions) of the prefixes that tokens open with."""
+    offsets = np.zeros(len(tokens.offsets), np.int64)
+    if len(dictionary.starts) == 1 or len(tokens.starts) == 0:
+        return offsets, np.empty(0, np.int32), np.empty(0, np.int32)
+    entries, positions = look_up_prefixes(
+        dictionary, masks, first_entry, tokens.offsets, frozen(tokens.text), tokens.starts, tokens.lengths,
+        tokens.positions, offsets,
+    )  # fmt: skip
+    return offsets, entries, positions

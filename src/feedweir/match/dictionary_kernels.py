@@ -1,0 +1,105 @@
+"""Compiled look-ups of byte strings: tokens in, dictionary entries out. A hash only suggests; bytes decide."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit, uint64
+
+from feedweir.items.text_kernels import hash_bytes
+
+EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
+_U32 = np.uint64(32)
+_U7 = np.uint64(7)
+_U3 = np.uint64(3)
+_LOW = np.uint64(0xFFFFFFFF)
+LONG_PREFIX = 63
+"""Prefixes of this many bytes and more share one bit of the masks."""
+
+
+class Dictionary(NamedTuple):
+    """Entry i is `text[starts[i] : starts[i + 1]]`; a slot holds the upper half of its hash above its number."""
+
+    filter: Any
+    slots: Any
+    starts: Any
+    text: Any
+
+
+@njit(cache=True)
+def fill(hashes, filter_bits, slots):  # type: ignore[no-untyped-def]
+    """Put entries 0, 1, … of these hashes into empty slots."""
+    mask = uint64(len(slots) - 1)
+    filter_mask = uint64(len(filter_bits) * 8 - 1)
+    for entry in range(len(hashes)):
+        h = hashes[entry]
+        bit = (h >> _U32) & filter_mask
+        filter_bits[bit >> _U3] |= np.uint8(1) << np.uint8(bit & _U7)
+        slot = h & mask
+        while slots[slot] != EMPTY:
+            slot = (slot + uint64(1)) & mask
+        slots[slot] = ((h >> _U32) << _U32) | uint64(entry)
+
+
+@njit(inline="always")
+def _entry_of(dictionary, h, text, start, length):  # type: ignore[no-untyped-def]
+    """The entry with these bytes, or -1."""
+    filter_mask = uint64(len(dictionary.filter) * 8 - 1)
+    bit = (h >> _U32) & filter_mask
+    if not (dictionary.filter[bit >> _U3] >> np.uint8(bit & _U7)) & 1:
+        return np.int32(-1)
+    mask = uint64(len(dictionary.slots) - 1)
+    slot = h & mask
+    while True:
+        found = dictionary.slots[slot]
+        if found == EMPTY:
+            return np.int32(-1)
+        if found >> _U32 == h >> _U32:
+            entry = np.int32(found & _LOW)
+            at = dictionary.starts[entry]
+            if dictionary.starts[entry + 1] - at == length:
+                k = 0
+                while k < length and dictionary.text[at + k] == text[start + k]:
+                    k += 1
+                if k == length:
+                    return entry
+        slot = (slot + uint64(1)) & mask
+
+
+@njit(cache=True, nogil=True)
+def look_up(dictionary, hashes, text, starts, lengths, entries):  # type: ignore[no-untyped-def]
+    """The entry of every byte string, -1 for those that are in no query."""
+    for i in range(len(hashes)):
+        entries[i] = _entry_of(dictionary, hashes[i], text, starts[i], lengths[i])
+
+
+@njit(cache=True, nogil=True)
+def look_up_prefixes(  # type: ignore[no-untyped-def]
+    dictionary, length_masks, first_entry, offsets, text, starts, lengths, positions, row_offsets
+):
+    """The prefixes that tokens open with: (entries, positions), and where those of each row begin."""
+    entries = np.empty(64, np.int32)
+    places = np.empty(64, np.int32)
+    n = 0
+    for row in range(len(offsets) - 1):
+        row_offsets[row] = n
+        for i in range(offsets[row], offsets[row + 1]):
+            length_mask = length_masks[text[starts[i]]]
+            if length_mask == 0:
+                continue
+            for length in range(1, lengths[i] + 1):
+                if not (length_mask >> uint64(min(length, LONG_PREFIX))) & uint64(1):
+                    continue
+                h = hash_bytes(text, starts[i], length)
+                entry = _entry_of(dictionary, h, text, starts[i], length)
+                if entry < 0:
+                    continue
+                if n == len(entries):
+                    entries = np.concatenate((entries, entries))
+                    places = np.concatenate((places, places))
+                entries[n] = first_entry + entry
+                places[n] = positions[i]
+                n += 1
+    row_offsets[len(offsets) - 1] = n
+    return entries[:n], places[:n]

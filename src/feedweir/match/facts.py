@@ -1,0 +1,206 @@
+"""From a batch of items to what is true of each: token streams, value atoms, numbers. Arrow in, arrays out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from feedweir.items.attributes import Attribute, AttributeType, attribute_named
+from feedweir.items.text import Tokens, analyse
+from feedweir.match.arrays import Array, frozen
+from feedweir.match.atoms import Axis
+from feedweir.match.dictionary import entries_of_strings, entries_of_tokens, prefixes_of_tokens
+from feedweir.match.index import Index
+from feedweir.match.match_kernels import Streams, Values
+from feedweir.match.scopes import EXTENSIONS
+from feedweir.match.segment_trees import atoms_of_numbers
+from feedweir.match.values import keys_of_value
+
+_DAY_US = 86_400_000_000
+_HOUR_US = 3_600_000_000
+_MINUTE_US = 60_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The analysed fields of a batch: computed once, whatever number of indexes look at it."""
+
+    n_rows: int
+    tokens: dict[str, Tokens]
+
+
+def texts_of(items: pa.RecordBatch, fields: Iterable[str]) -> Texts:
+    return Texts(items.num_rows, {field: _tokens(items, field) for field in fields})
+
+
+def _tokens(items: pa.RecordBatch, field: str) -> Tokens:
+    if field == EXTENSIONS:
+        return analyse(_struct_field(items.column("extensions"), "value"))
+    attribute = attribute_named(field)
+    assert attribute is not None, field
+    return analyse(column_of(items, attribute), is_html=attribute.type is AttributeType.HTML)
+
+
+def column_of(items: pa.RecordBatch, attribute: Attribute) -> pa.Array:
+    """The values of an attribute: an array of strings, or of lists of strings."""
+    if attribute.column == "extensions":
+        return _extensions_named(items.column("extensions"), attribute.name)
+    if attribute.column == "enclosures":
+        return _struct_field(items.column("enclosures"), "url")
+    return items.column(attribute.column)
+
+
+def _struct_field(lists: pa.ListArray, name: str) -> pa.ListArray:
+    offsets, values = _flat(lists)
+    return pa.ListArray.from_arrays(offsets, pc.struct_field(values, name))
+
+
+def _extensions_named(lists: pa.ListArray, name: str) -> pa.ListArray:
+    offsets, values = _flat(lists)
+    is_named = pc.equal(pc.struct_field(values, "name"), name)
+    kept = np.concatenate([[0], np.cumsum(is_named.to_numpy(zero_copy_only=False))])
+    return pa.ListArray.from_arrays(
+        kept[offsets].astype(np.int32), pc.struct_field(values, "value").filter(is_named)
+    )
+
+
+def _flat(lists: pa.ListArray) -> tuple[Array, pa.Array]:
+    counts = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32), lists.flatten()
+
+
+# Words
+
+
+def streams_of(index: Index, texts: Texts) -> Streams:
+    """The dictionary entries that stand in every field: words field by field, then prefixes field by field."""
+    scopes: list[int] = []
+    parts: list[tuple[Array, Array, Array]] = []
+    for number, field in enumerate(index.scopes.fields):
+        tokens = texts.tokens[field]
+        scopes.append(1 << number)
+        parts.append((tokens.offsets, entries_of_tokens(index.words, tokens), tokens.positions))
+    has_prefixes = len(index.prefixes.starts) > 1
+    for field in index.scopes.fields if has_prefixes else ():
+        found = prefixes_of_tokens(index.prefixes, index.prefix_masks, index.n_words, texts.tokens[field])
+        parts.append(found)
+    firsts = np.cumsum([0, *(len(entries) for _, entries, _ in parts)])
+    return Streams(
+        np.array(scopes * (2 if has_prefixes else 1), np.uint64),
+        np.stack([first + offsets for first, (offsets, _, _) in zip(firsts, parts, strict=False)]),
+        np.concatenate([entries for _, entries, _ in parts]),
+        np.concatenate([positions for _, _, positions in parts]),
+        len(scopes),
+    )
+
+
+# Values and numbers
+
+
+def values_of_batch(index: Index, items: pa.RecordBatch) -> Values:
+    rows, atoms = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
+    for kind, attribute in index.value_kinds:
+        found_rows, found_atoms = _value_atoms(index, items, kind, attribute)
+        rows.append(found_rows)
+        atoms.append(found_atoms)
+    for tree in index.segment_trees:
+        numbers, is_present = numbers_of(items, tree.axis)
+        found_rows, found_atoms = atoms_of_numbers(
+            tree.cuts, tree.node_atoms, numbers[is_present], np.flatnonzero(is_present)
+        )
+        rows.append(found_rows)
+        atoms.append(found_atoms)
+    return Values(*_by_row(np.concatenate(rows), np.concatenate(atoms), items.num_rows), *_axes(index, items))
+
+
+def _by_row(rows: Array, atoms: Array, n_rows: int) -> tuple[Array, Array]:
+    order = np.argsort(rows, kind="stable")
+    counts = np.bincount(rows, minlength=n_rows)
+    return np.concatenate([[0], np.cumsum(counts)]), atoms[order].astype(np.int32)
+
+
+def _axes(index: Index, items: pa.RecordBatch) -> tuple[Array, Array]:
+    numbers = np.zeros((len(index.axes), items.num_rows), np.int64)
+    is_present = np.zeros((len(index.axes), items.num_rows), np.bool_)
+    for number, axis in enumerate(index.axes):
+        numbers[number], is_present[number] = numbers_of(items, axis)
+    return numbers, is_present
+
+
+def _value_atoms(index: Index, items: pa.RecordBatch, kind: str, name: str) -> tuple[Array, Array]:
+    """(rows, atoms) of one kind of value of one attribute; each distinct value is looked at once."""
+    attribute = attribute_named(name)
+    assert attribute is not None, name
+    rows, values = _distinct_values(column_of(items, attribute))
+    strings = [keys_of_value(kind, name, value) if value else () for value in values.dictionary.to_pylist()]
+    entries = entries_of_strings(index.values, [string for group in strings for string in group])
+    counts = np.where(entries >= 0, index.value_starts[entries + 1] - index.value_starts[entries], 0)
+    atoms = index.value_atoms[_ranges(index.value_starts[entries], counts)]
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    group_ends = ends[np.cumsum([0, *map(len, strings)])]
+    indices = values.indices.to_numpy()
+    sizes = np.diff(group_ends)[indices]
+    return np.repeat(rows, sizes), atoms[_ranges(group_ends[indices], sizes)]
+
+
+def _distinct_values(column: pa.Array) -> tuple[Array, pa.DictionaryArray]:
+    """The values that are there, dictionary-encoded, with the row of each."""
+    if pa.types.is_list(column.type):
+        offsets, values = _flat(column)
+        rows = np.repeat(np.arange(len(column)), np.diff(offsets))
+    else:
+        rows, values = np.arange(len(column)), column
+    encoded = pc.fill_null(values, "").dictionary_encode()
+    return rows, encoded
+
+
+def _ranges(starts: Array, counts: Array) -> Array:
+    """The numbers start, start + 1, … of every stretch, one stretch after the other."""
+    ends = np.cumsum(counts)
+    shift: Array = np.repeat(starts - ends + counts, counts)
+    return shift + np.arange(len(shift))
+
+
+def numbers_of(items: pa.RecordBatch, axis: Axis) -> tuple[Array, Array]:
+    """(number, whether there is one) of every item on an axis."""
+    attribute = attribute_named(axis.attribute)
+    assert attribute is not None, axis
+    column = items.column(attribute.column)
+    is_present = np.asarray(pc.is_valid(column))
+    numbers = _whole_numbers(column)
+    if axis.is_relative:
+        numbers = numbers - _whole_numbers(items.column("arrived"))
+    return (_part(column, numbers, axis.part) if axis.part else numbers), is_present
+
+
+def _whole_numbers(column: pa.Array) -> Array:
+    return np.asarray(pc.fill_null(column.cast(pa.int64()), 0))
+
+
+def _part(column: pa.Array, numbers: Array, part: str) -> Array:
+    match part:
+        case "date":
+            return numbers // _DAY_US * _DAY_US
+        case "hour":
+            return numbers % _DAY_US // _HOUR_US
+        case "minute":
+            return numbers % _HOUR_US // _MINUTE_US
+        case "weekday":
+            return (numbers // _DAY_US + 3) % 7  # the epoch was a Thursday
+        case _:
+            found: Any = {"year": pc.year, "month": pc.month, "day": pc.day}[part](column)
+            return _whole_numbers(found)
+
+
+def as_arguments(streams: Streams, values: Values) -> tuple[Streams, Values]:
+    """With every array read-only, as the kernels are compiled."""
+    scopes, offsets, entries, positions, n_fields = streams
+    return (
+        Streams(frozen(scopes), frozen(offsets), frozen(entries), frozen(positions), n_fields),
+        Values(*map(frozen, values)),
+    )

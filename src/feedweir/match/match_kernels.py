@@ -1,0 +1,387 @@
+"""Compiled matching: what items satisfy in, pairs of rows and queries out.
+
+An item's satisfied atoms are bits. Every atom that finds queries has a trie of the atoms that those queries need
+besides; below a node only what is satisfied is entered, so nothing is touched but what can still match.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit, uint64
+
+OP_ATOM, OP_PHRASE, OP_WITHIN, OP_ASK, OP_NOT, OP_ALL, OP_ANY, OP_COUNT, OP_ALL_ATOMS, OP_REQUIRE = range(10)
+FALSE, UNKNOWN, TRUE = 0, 1, 2
+WORK_TESTS, WORK_CANDIDATES, WORK_CHECKS = range(3)
+
+
+class Streams(NamedTuple):
+    """Entries of the dictionaries found in the texts of a batch, one stream per field for words, then for prefixes.
+
+    Row r of stream s is `offsets[s, r]` to `offsets[s, r + 1]` of `entries` and `positions`.
+    """
+
+    scopes: Any
+    offsets: Any
+    entries: Any
+    positions: Any
+    n_fields: int
+
+
+class Values(NamedTuple):
+    """Row r satisfies the value atoms `atoms[offsets[r] : offsets[r + 1]]`, and has a number on axis x when present."""
+
+    offsets: Any
+    atoms: Any
+    numbers: Any
+    is_present: Any
+
+
+class Vocabulary(NamedTuple):
+    """Entry e anywhere in the whole scope is atom e; in other scopes it is one of `scoped_atoms`."""
+
+    whole_scope: Any
+    scoped_starts: Any
+    scoped_scopes: Any
+    scoped_atoms: Any
+    every_atom: Any
+    """One atom that every item satisfies, or none."""
+
+
+class Trie(NamedTuple):
+    """Nodes by level. Node n tests `atoms[n]`; its children are `child_starts[n]` to `child_starts[n + 1]`, what is
+    found when it is reached are `entry_starts[n]` to `entry_starts[n + 1]` of `entries`: a query, or ~check."""
+
+    roots: Any
+    atoms: Any
+    child_starts: Any
+    entry_starts: Any
+    entries: Any
+
+
+class Checks(NamedTuple):
+    """Check c is of `queries[c]` and runs program `programs[c]`: `code[starts[p] : starts[p + 1]]`."""
+
+    queries: Any
+    programs: Any
+    code: Any
+    starts: Any
+    phrase_starts: Any
+    phrase_entries: Any
+    phrase_scopes: Any
+    lows: Any
+    highs: Any
+
+
+@njit(inline="always")
+def _is_set(bits, atom):  # type: ignore[no-untyped-def]
+    return (bits[atom >> 3] >> np.uint8(atom & 7)) & np.uint8(1)
+
+
+@njit(inline="always")
+def _set(bits, atom):  # type: ignore[no-untyped-def]
+    bits[atom >> 3] |= np.uint8(1) << np.uint8(atom & 7)
+
+
+@njit(cache=True, nogil=True)
+def _prefix_stands(streams, row, stream, entry, position):  # type: ignore[no-untyped-def]
+    """Whether the token at a position of a field opens with a prefix."""
+    twin = stream + streams.n_fields
+    for i in range(streams.offsets[twin, row], streams.offsets[twin, row + 1]):
+        if streams.positions[i] == position and streams.entries[i] == entry:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _phrase_stands(streams, row, checks, phrase, first_prefix):  # type: ignore[no-untyped-def]
+    """Whether the words of a phrase stand next to each other in a field of its scope."""
+    first, last = checks.phrase_starts[phrase], checks.phrase_starts[phrase + 1]
+    is_prefix = checks.phrase_entries[last - 1] >= first_prefix
+    n_words = last - first - (1 if is_prefix else 0)
+    for stream in range(streams.n_fields):
+        if not streams.scopes[stream] & checks.phrase_scopes[phrase]:
+            continue
+        end = streams.offsets[stream, row + 1]
+        for i in range(streams.offsets[stream, row], end - n_words + 1):
+            k = 0
+            while (
+                k < n_words
+                and streams.entries[i + k] == checks.phrase_entries[first + k]
+                and streams.positions[i + k] == streams.positions[i] + k
+            ):
+                k += 1
+            if k < n_words:
+                continue
+            if not is_prefix or _prefix_stands(
+                streams, row, stream, checks.phrase_entries[last - 1], streams.positions[i] + n_words
+            ):
+                return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _verdict(checks, program, bits, row, streams, values, first_prefix, phrase_rows, phrase_verdicts, stack):  # type: ignore[no-untyped-def]
+    """Run a program: FALSE, TRUE, or UNKNOWN when `meaning` must be asked."""
+    verdict = TRUE
+    top = 0
+    at, end = checks.starts[program], checks.starts[program + 1]
+    code = checks.code
+    while at < end:
+        op = code[at]
+        at += 1
+        if op == OP_ATOM:
+            stack[top] = TRUE if _is_set(bits, code[at]) else FALSE
+            top += 1
+            at += 1
+        elif op == OP_REQUIRE:
+            top -= 1
+            if stack[top] == FALSE:
+                return FALSE
+            verdict = min(verdict, stack[top])
+        elif op == OP_NOT:
+            stack[top - 1] = TRUE - stack[top - 1]
+        elif op == OP_PHRASE:
+            phrase = code[at]
+            at += 1
+            if phrase_rows[phrase] != row:
+                phrase_rows[phrase] = row
+                stands = _phrase_stands(streams, row, checks, phrase, first_prefix)
+                phrase_verdicts[phrase] = TRUE if stands else FALSE
+            stack[top] = phrase_verdicts[phrase]
+            top += 1
+        elif op == OP_WITHIN:
+            axis, bound = code[at], code[at + 1]
+            at += 2
+            number = values.numbers[axis, row]
+            is_within = values.is_present[axis, row] and checks.lows[bound] <= number <= checks.highs[bound]
+            stack[top] = TRUE if is_within else FALSE
+            top += 1
+        elif op == OP_ASK:
+            stack[top] = UNKNOWN
+            top += 1
+        elif op == OP_ALL_ATOMS:
+            n = code[at]
+            at += 1
+            result = TRUE
+            for k in range(at, at + n):
+                if not _is_set(bits, code[k]):
+                    result = FALSE
+                    break
+            at += n
+            stack[top] = result
+            top += 1
+        else:  # OP_ALL, OP_ANY, OP_COUNT
+            n = code[at]
+            at += 1
+            n_true = 0
+            n_false = 0
+            for k in range(top - n, top):
+                if stack[k] == TRUE:
+                    n_true += 1
+                elif stack[k] == FALSE:
+                    n_false += 1
+            top -= n
+            least = n
+            if op == OP_ANY:
+                least = 1
+            elif op == OP_COUNT:
+                least = code[at]
+                at += 1
+            stack[top] = TRUE if n_true >= least else (FALSE if n - n_false < least else UNKNOWN)
+            top += 1
+    return verdict
+
+
+@njit(cache=True, nogil=True)
+def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_atoms, costs):  # type: ignore[no-untyped-def]
+    """(rows, queries) that match, (rows, checks) that must be asked, and counts of the work.
+
+    Pairs come row by row, in no order within a row, and perhaps more than once.
+    """
+    n_rows = len(values.offsets) - 1
+    bits = np.zeros((n_atoms >> 3) + 1, np.uint8)
+    satisfied = np.empty(n_atoms + 1, np.int32)
+    has_scopes = len(vocabulary.scoped_starts) > 1
+    scopes = np.zeros(n_entries if has_scopes else 0, np.uint64)
+    seen = np.empty(n_entries if has_scopes else 0, np.int32)
+    phrase_rows = np.full(len(checks.phrase_scopes), -1, np.int64)
+    phrase_verdicts = np.zeros(len(checks.phrase_scopes), np.int64)
+    longest = 1
+    for program in range(len(checks.starts) - 1):
+        longest = max(longest, checks.starts[program + 1] - checks.starts[program])
+    verdicts = np.empty(longest, np.int64)
+    stack = np.empty(256, np.int32)
+    rows = np.empty(1024, np.int32)
+    queries = np.empty(1024, np.int32)
+    asked_rows = np.empty(16, np.int32)
+    asked_checks = np.empty(16, np.int32)
+    n_found = 0
+    n_asked = 0
+    work = np.zeros(3, np.int64)
+    counts_costs = len(costs) > 0
+    for row in range(n_rows):
+        # 1. the satisfied atoms, each once
+        n_satisfied = 0
+        if has_scopes:
+            n_seen = 0
+            for stream in range(len(streams.scopes)):
+                scope = streams.scopes[stream]
+                for i in range(streams.offsets[stream, row], streams.offsets[stream, row + 1]):
+                    entry = streams.entries[i]
+                    if entry >= 0:
+                        if scopes[entry] == 0:
+                            seen[n_seen] = entry
+                            n_seen += 1
+                        scopes[entry] |= scope
+            for i in range(n_seen):
+                entry = seen[i]
+                scope = scopes[entry]
+                scopes[entry] = uint64(0)
+                if scope & vocabulary.whole_scope[0]:
+                    _set(bits, entry)
+                    satisfied[n_satisfied] = entry
+                    n_satisfied += 1
+                for k in range(vocabulary.scoped_starts[entry], vocabulary.scoped_starts[entry + 1]):
+                    if scope & vocabulary.scoped_scopes[k]:
+                        _set(bits, vocabulary.scoped_atoms[k])
+                        satisfied[n_satisfied] = vocabulary.scoped_atoms[k]
+                        n_satisfied += 1
+        else:
+            for stream in range(len(streams.scopes)):
+                for i in range(streams.offsets[stream, row], streams.offsets[stream, row + 1]):
+                    entry = streams.entries[i]
+                    if entry >= 0 and not _is_set(bits, entry):
+                        _set(bits, entry)
+                        satisfied[n_satisfied] = entry
+                        n_satisfied += 1
+        for i in range(values.offsets[row], values.offsets[row + 1]):
+            atom = values.atoms[i]
+            if not _is_set(bits, atom):
+                _set(bits, atom)
+                satisfied[n_satisfied] = atom
+                n_satisfied += 1
+        for atom in vocabulary.every_atom:
+            _set(bits, atom)
+            satisfied[n_satisfied] = atom
+            n_satisfied += 1
+        # 2. what each of them finds
+        for i in range(n_satisfied):
+            node = trie.roots[satisfied[i]]
+            if node < 0:
+                continue
+            stack[0] = node
+            top = 1
+            while top > 0:
+                top -= 1
+                node = stack[top]
+                first, last = trie.entry_starts[node], trie.entry_starts[node + 1]
+                work[WORK_CANDIDATES] += last - first
+                if n_found + last - first > len(rows):
+                    grown = np.empty(2 * len(rows) + last - first, np.int32)
+                    grown[:n_found] = rows[:n_found]
+                    rows = grown
+                    grown = np.empty(len(rows), np.int32)
+                    grown[:n_found] = queries[:n_found]
+                    queries = grown
+                for k in range(first, last):
+                    query = trie.entries[k]
+                    if query < 0:
+                        check = ~query
+                        query = checks.queries[check]
+                        work[WORK_CHECKS] += 1
+                        verdict = _verdict(
+                            checks, checks.programs[check], bits, row, streams, values, n_words,
+                            phrase_rows, phrase_verdicts, verdicts,
+                        )  # fmt: skip
+                        if counts_costs:
+                            costs[query] += 1
+                        if verdict == FALSE:
+                            continue
+                        if verdict == UNKNOWN:
+                            if n_asked == len(asked_rows):
+                                asked_rows = np.concatenate((asked_rows, asked_rows))
+                                asked_checks = np.concatenate((asked_checks, asked_checks))
+                            asked_rows[n_asked] = row
+                            asked_checks[n_asked] = check
+                            n_asked += 1
+                            continue
+                    elif counts_costs:
+                        costs[query] += 1
+                    rows[n_found] = row
+                    queries[n_found] = query
+                    n_found += 1
+                first, last = trie.child_starts[node], trie.child_starts[node + 1]
+                work[WORK_TESTS] += last - first
+                if top + last - first > len(stack):
+                    grown = np.empty(2 * len(stack) + last - first, np.int32)
+                    grown[:top] = stack[:top]
+                    stack = grown
+                for child in range(first, last):
+                    if _is_set(bits, trie.atoms[child]):
+                        stack[top] = child
+                        top += 1
+        for i in range(n_satisfied):
+            bits[satisfied[i] >> 3] = 0
+    return rows[:n_found], queries[:n_found], asked_rows[:n_asked], asked_checks[:n_asked], work
+
+
+@njit(cache=True, nogil=True)
+def in_order(rows, queries, keys):  # type: ignore[no-untyped-def]
+    """Pairs that come row by row, as (rows, keys) sorted within each row and each once; `queries` is left sorted."""
+    n = len(rows)
+    out_rows = np.empty(n, np.int32)
+    out_keys = np.empty(n, np.int64)
+    spare = np.empty(0, np.int32)
+    counts = np.empty(256, np.int64)
+    digits = 1
+    while len(keys) >> (8 * digits):
+        digits += 1
+    n_out = 0
+    first = 0
+    while first < n:
+        last = first + 1
+        while last < n and rows[last] == rows[first]:
+            last += 1
+        if last - first > len(spare):
+            spare = np.empty(2 * (last - first), np.int32)
+        _sort(queries[first:last], spare, counts, digits)
+        previous = np.int64(0)
+        for i in range(first, last):
+            key = keys[queries[i]]
+            if i == first or key != previous:
+                out_rows[n_out] = rows[i]
+                out_keys[n_out] = key
+                n_out += 1
+            previous = key
+        first = last
+    return out_rows[:n_out], out_keys[:n_out]
+
+
+@njit(cache=True, nogil=True)
+def _sort(numbers, spare, counts, digits):  # type: ignore[no-untyped-def]
+    """Sort non-negative numbers in place: few by insertion, many by digits of eight bits."""
+    n = len(numbers)
+    if n <= 48:
+        for i in range(1, n):
+            number = numbers[i]
+            j = i
+            while j > 0 and numbers[j - 1] > number:
+                numbers[j] = numbers[j - 1]
+                j -= 1
+            numbers[j] = number
+        return
+    for digit in range(digits):
+        shift = 8 * digit
+        counts[:] = 0
+        for i in range(n):
+            counts[(numbers[i] >> shift) & 255] += 1
+        total = 0
+        for d in range(256):
+            total, counts[d] = total + counts[d], total
+        for i in range(n):
+            d = (numbers[i] >> shift) & 255
+            spare[counts[d]] = numbers[i]
+            counts[d] += 1
+        numbers[:] = spare[:n]

@@ -1,0 +1,127 @@
+"""Numbers for atoms: words and prefixes anywhere in the text first, frequent words lowest, then all others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from feedweir.match.arrays import Array, frozen
+from feedweir.match.atoms import Enumerated, Equal, Every, Leaf, Link, Origin, Phrase, Prefix, Segment, Word
+from feedweir.match.index import starts_of
+from feedweir.match.match_kernels import Vocabulary
+from feedweir.match.scopes import Scopes
+from feedweir.match.values import keys_of_atom
+
+
+@dataclass(slots=True)
+class Numbering:
+    """Word w is entry and whole-text atom `words[w]`; prefixes follow the words, other atoms follow both."""
+
+    words: dict[str, int]
+    prefixes: dict[str, int]
+    others: dict[Enumerated, int] = field(default_factory=dict)
+
+    @property
+    def n_entries(self) -> int:
+        return len(self.words) + len(self.prefixes)
+
+    @property
+    def n_atoms(self) -> int:
+        return self.n_entries + len(self.others)
+
+    def atom_id(self, atom: Enumerated) -> int:
+        match atom:
+            case Word(None, word):
+                return self.words[word]
+            case Prefix(None, prefix):
+                return self.prefixes[prefix]
+            case _:
+                return self.others.setdefault(atom, self.n_entries + len(self.others))
+
+    def entry_of(self, part: Word | Prefix) -> int:
+        return self.words[part.word] if isinstance(part, Word) else self.prefixes[part.prefix]
+
+    def atoms(self) -> Iterable[Enumerated]:
+        """Every atom, by number."""
+        yield from (Word(None, word) for word in self.words)
+        yield from (Prefix(None, prefix) for prefix in self.prefixes)
+        yield from self.others
+
+    def segments(self) -> dict[Segment, int]:
+        return {atom: number for atom, number in self.others.items() if isinstance(atom, Segment)}
+
+
+def numbered(words: Sequence[str], prefixes: Sequence[str]) -> Numbering:
+    by_word = {word: number for number, word in enumerate(words)}
+    return Numbering(by_word, {prefix: len(by_word) + number for number, prefix in enumerate(prefixes)})
+
+
+def texts_in(leaves: Iterable[Leaf]) -> tuple[list[str], list[str]]:
+    """(words, prefixes) that leaves name, as often as they do."""
+    words: list[str] = []
+    prefixes: list[str] = []
+    for leaf in leaves:
+        for part in leaf.parts() if isinstance(leaf, Phrase) else (leaf,):
+            if isinstance(part, Word):
+                words.append(part.word)
+            elif isinstance(part, Prefix):
+                prefixes.append(part.prefix)
+    return words, prefixes
+
+
+def vocabulary_of(numbering: Numbering, scopes: Scopes) -> Vocabulary:
+    """How entries become atoms in scopes other than the whole text."""
+    scoped: list[tuple[int, int, int]] = sorted(
+        (numbering.entry_of(atom), scopes.bit(atom.scope), number)
+        for atom, number in numbering.others.items()
+        if isinstance(atom, (Word, Prefix))
+    )
+    entries, bits, atoms = (
+        (np.array(column, np.uint64) for column in zip(*scoped, strict=True)) if scoped else _none()
+    )
+    # fields beside the whole text need the entries told apart even when only phrases look there
+    is_needed = bool(scoped) or len(scopes.fields) > len(Scopes().fields)
+    counts = np.bincount(entries.astype(np.int64), minlength=numbering.n_entries)
+    every = [number for atom, number in numbering.others.items() if isinstance(atom, Every)]
+    return Vocabulary(
+        frozen(np.array([scopes.whole], np.uint64)),
+        starts_of(counts) if is_needed else frozen(np.zeros(1, np.int32)),
+        frozen(bits),
+        frozen(atoms.astype(np.int32)),
+        frozen(np.array(every, np.int32)),
+    )
+
+
+def _none() -> tuple[Array, Array, Array]:
+    return np.empty(0, np.uint64), np.empty(0, np.uint64), np.empty(0, np.uint64)
+
+
+@dataclass(frozen=True, slots=True)
+class ValueTable:
+    """The byte strings of value atoms, the atoms that each satisfies, and which kinds there are."""
+
+    strings: tuple[bytes, ...]
+    starts: Array
+    atoms: Array
+    kinds: tuple[tuple[str, str], ...]
+
+
+def value_table(numbering: Numbering) -> ValueTable:
+    atoms_of: dict[bytes, list[int]] = {}
+    kinds: set[tuple[str, str]] = set()
+    for atom, number in numbering.others.items():
+        if isinstance(atom, (Origin, Equal, Link)):
+            for kind, attribute, string in keys_of_atom(atom):
+                kinds.add((kind, attribute))
+                atoms_of.setdefault(string, []).append(number)
+    counts: list[Any] = [len(atoms) for atoms in atoms_of.values()]
+    flat = [atom for atoms in atoms_of.values() for atom in atoms]
+    return ValueTable(
+        tuple(atoms_of),
+        starts_of(np.array(counts, np.int64)),
+        frozen(np.array(flat, np.int32)),
+        tuple(sorted(kinds)),
+    )
