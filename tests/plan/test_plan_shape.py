@@ -72,7 +72,7 @@ def test_filters_on_the_way_are_put_together_once_each() -> None:
 def test_joins_are_not_flattened() -> None:
     node = plan("from A join last 5 items on B with [author = window.author]")
     assert not is_join_free(node)
-    with pytest.raises(TypeError, match="not free of joins"):
+    with pytest.raises(CatalogError, match="not free of joins"):
         branches(node)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from feedweir.errors import CatalogError
 from feedweir.language.predicates import TRUE, Predicate
 from feedweir.language.statements import EVERY_SOURCE
 from feedweir.plan.build import conjunction
@@ -50,7 +51,7 @@ def _ways(node: Node, ways: dict[int, _Ways]) -> _Ways:
                 narrowed = predicate if inner == TRUE else conjunction((inner, predicate))
                 _add(found, {narrowed: sources})
         case _:
-            raise TypeError(f"a {type(node).__name__} is not free of joins and virtual feeds")
+            raise CatalogError(f"a {type(node).__name__} is not free of joins and virtual feeds")
     return found
 
 
