@@ -1,0 +1,130 @@
+"""JSON Feed 1.0 and 1.1, and JSON that nearly is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from feedweir.acquire.elements import MAX_EXTENSIONS, MAX_TEXT_CHARS
+from feedweir.acquire.entry import Entry, Feed
+from feedweir.errors import DocumentError
+from feedweir.items.dates import date_of, epoch_us
+from feedweir.items.html import absolute, escaped, one_line, title_text
+from feedweir.items.model import FeedDescription
+
+
+def read_json_feed(body: bytes, *, url: str, max_items: int) -> Feed:
+    """The entries of a JSON feed."""
+    document = _document(body)
+    items = [item for item in _list(document.get("items")) if isinstance(item, dict)]
+    kept = items[:max_items]
+    warnings = (
+        ()
+        if len(kept) == len(items)
+        else (f"the document has {len(items)} entries: only {max_items} are kept",)
+    )
+    base = url or _text(document.get("home_page_url"))
+    return Feed(
+        _description(document), [_entry(item, base) for item in kept], tuple(_authors(document)), warnings
+    )
+
+
+def _document(body: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(body, strict=False)
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(f"the document is not JSON: {error}") from None
+    if not isinstance(document, dict) or not isinstance(document.get("items"), list):
+        raise DocumentError(
+            "the JSON document is no feed", hint="a JSON Feed is an object with a list of items"
+        )
+    return document
+
+
+def _description(document: dict[str, Any]) -> FeedDescription:
+    hubs = (hub for hub in _list(document.get("hubs")) if isinstance(hub, dict))
+    return FeedDescription(
+        title=one_line(_text(document.get("title"))),
+        description=one_line(_text(document.get("description"))),
+        link=_text(document.get("home_page_url")),
+        language=_text(document.get("language")),
+        icon=_text(document.get("icon")) or _text(document.get("favicon")),
+        updated=date_of(_text(document.get("date_modified"))),
+        hub=next((_text(hub.get("url")) for hub in hubs), ""),
+        self_link=_text(document.get("feed_url")),
+    )
+
+
+def _entry(item: dict[str, Any], base: str) -> Entry:
+    content = _text(item.get("content_html")) or escaped(_text(item.get("content_text")))
+    link = absolute(_text(item.get("url")), base)
+    others = (_text(item.get(key)) for key in ("external_url",))
+    entry = Entry(
+        guid=_text(item.get("id")),
+        title=title_text(_text(item.get("title"))),
+        summary=escaped(_text(item.get("summary"))),
+        content=content,
+        link=link or absolute(_text(item.get("external_url")), base),
+        related=[absolute(other, base) for other in others if other],
+        authors=_authors(item),
+        categories=[tag for tag in map(_text, _list(item.get("tags"))) if tag],
+        published_us=epoch_us(_text(item.get("date_published"))),
+        updated_us=epoch_us(_text(item.get("date_modified"))),
+        language=_text(item.get("language")),
+        enclosures=list(_attachments(item, base)),
+        extensions=list(_extensions(item))[:MAX_EXTENSIONS],
+        base=base,
+        raw=json.dumps(item, ensure_ascii=False),
+    )
+    if not entry.link and entry.guid.startswith(("http://", "https://")):
+        entry.link = entry.guid
+    return entry
+
+
+def _authors(said: dict[str, Any]) -> list[str]:
+    """Version 1.0 has one author, 1.1 several."""
+    people = [*_list(said.get("authors")), said.get("author")]
+    names = (_text(person.get("name")) if isinstance(person, dict) else _text(person) for person in people)
+    return list(dict.fromkeys(one_line(name) for name in names if name))
+
+
+def _attachments(item: dict[str, Any], base: str) -> Iterator[tuple[str, str, int]]:
+    for attachment in _list(item.get("attachments")):
+        if isinstance(attachment, dict) and _text(attachment.get("url")):
+            size = attachment.get("size_in_bytes")
+            length = int(size) if isinstance(size, int | float) and 0 <= size < 1 << 60 else 0
+            yield absolute(_text(attachment["url"]), base), _text(attachment.get("mime_type")), length
+
+
+def _extensions(item: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Images, and what stands under names with an underscore, as the format asks of extensions."""
+    for key in ("image", "banner_image"):
+        if _text(item.get(key)):
+            yield f"json:{key}", _text(item[key])
+    for key, value in item.items():
+        if key.startswith("_"):
+            yield from _leaves(key[1:] or "x", value, depth=0)
+
+
+def _leaves(prefix: str, value: Any, depth: int) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict) and depth < 8:
+        for key, inner in value.items():
+            yield from _leaves(f"{prefix}.{key}" if ":" in prefix else f"{prefix}:{key}", inner, depth + 1)
+    elif isinstance(value, list) and depth < 8:
+        for inner in value:
+            yield from _leaves(prefix, inner, depth + 1)
+    elif _text(value):
+        yield (prefix if ":" in prefix else f"json:{prefix}"), one_line(_text(value))
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _text(value: Any) -> str:
+    """Texts and numbers as text without lone surrogates; nothing for other kinds of values."""
+    if isinstance(value, str):
+        text = value.strip()[:MAX_TEXT_CHARS]
+        return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""

@@ -1,0 +1,165 @@
+"""Documents → items: the one way in, for a document alone and for a whole batch of the landing log.
+
+The order of attempts: strict and fast; cured of the usual illnesses; forgiving; feedparser. Whatever a
+document is, the outcome is items or one `DocumentError` with a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+
+from feedweir.acquire.columns import ItemColumns
+from feedweir.acquire.encodings import decoded
+from feedweir.acquire.entry import Feed, Row, rows_of
+from feedweir.acquire.html_page import html_page_error, is_html_page
+from feedweir.acquire.json_feed import read_json_feed
+from feedweir.acquire.last_resort import read_with_feedparser
+from feedweir.acquire.xml_feed import read_xml_feed
+from feedweir.acquire.xml_tree import xml_tree
+from feedweir.errors import DocumentError
+from feedweir.items.model import Document, Enclosure, FeedDescription, Item
+from feedweir.items.numbering import MAX_ITEMS_PER_DOCUMENT, first_seq
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much of a document is read."""
+
+    max_bytes: int = 32 << 20
+    max_depth: int = 256
+    max_items: int = 10_000
+
+
+DEFAULT_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedDocument:
+    """What a document says. Items are in the order of the stream, the oldest first, and numbered."""
+
+    description: FeedDescription
+    items: tuple[Item, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedBatch:
+    """What a batch of documents says; failures and warnings name the document's number and its source."""
+
+    items: pa.RecordBatch
+    failures: tuple[tuple[int, str, str], ...]
+    descriptions: tuple[tuple[str, FeedDescription], ...]
+    warnings: tuple[tuple[int, str, str], ...] = ()
+
+
+def parse(document: Document, *, limits: Limits = DEFAULT_LIMITS) -> ParsedDocument:
+    """The feed and the items of one document; raises `DocumentError` when it is no feed."""
+    feed = read_feed(document.body, media_type=document.media_type, url=document.url, limits=limits)
+    items = [_item(document, place, row) for place, row in enumerate(rows_of(feed))]
+    return ParsedDocument(description=feed.description, items=tuple(items), warnings=feed.warnings)
+
+
+def parse_batch(documents: pa.RecordBatch | pa.Table, *, limits: Limits = DEFAULT_LIMITS) -> ParsedBatch:
+    """The items of many documents as columns; a document that cannot be read is a failure and nothing
+    more."""
+    columns = ItemColumns()
+    failures: list[tuple[int, str, str]] = []
+    descriptions: list[tuple[str, FeedDescription]] = []
+    warnings: list[tuple[int, str, str]] = []
+    for number, source, url, media_type, arrived_us, body in _documents(documents):
+        try:
+            feed = read_feed(body, media_type=media_type, url=url, limits=limits)
+            rows = rows_of(feed)
+        except DocumentError as error:
+            failures.append((number, source, str(error)))
+            continue
+        except Exception as error:  # what a hostile document found in our code is still only its own failure
+            failures.append((number, source, f"the document could not be read: {error!r}"))
+            continue
+        columns.add(rows, source=source, first_seq=first_seq(number), arrived_us=arrived_us)
+        descriptions.append((source, feed.description))
+        warnings += [(number, source, warning) for warning in feed.warnings]
+    return ParsedBatch(
+        items=columns.batch(),
+        failures=tuple(failures),
+        descriptions=tuple(descriptions),
+        warnings=tuple(warnings),
+    )
+
+
+def read_feed(body: bytes, *, media_type: str, url: str, limits: Limits) -> Feed:
+    """A document as entries that are not yet items."""
+    if len(body) > limits.max_bytes:
+        raise DocumentError(
+            f"the document has {len(body)} bytes, more than the {limits.max_bytes} that are read"
+        )
+    if not body.strip():
+        raise DocumentError("the document is empty")
+    max_items = min(limits.max_items, MAX_ITEMS_PER_DOCUMENT)
+    text = decoded(body, media_type)
+    start = text.body.lstrip()[:1]
+    if start in (b"{", b"["):
+        feed = read_json_feed(text.body, url=url, max_items=max_items)
+    else:
+        feed = _read_xml(text.body.lstrip(), url, limits, max_items)
+    if not text.warning:
+        return feed
+    return Feed(feed.description, feed.entries, feed.authors, (*feed.warnings, text.warning))
+
+
+def _read_xml(body: bytes, url: str, limits: Limits, max_items: int) -> Feed:
+    if is_html_page(body):
+        raise html_page_error(body, url)
+    try:
+        tree = xml_tree(body, url=url, max_depth=limits.max_depth)
+        feed = read_xml_feed(tree, url=url, body=body, max_items=max_items)
+    except DocumentError:
+        rescued = read_with_feedparser(body, url=url, max_items=max_items)
+        if rescued is None:
+            raise
+        return rescued
+    if feed.entries or tree.closed_entries is None:
+        return feed
+    return read_with_feedparser(body, url=url, max_items=max_items) or feed
+
+
+def _documents(batch: pa.RecordBatch | pa.Table) -> Iterator[tuple[int, str, str, str, int, bytes]]:
+    """The rows of `DOCUMENT_SCHEMA`, bodies one at a time."""
+    arrived = batch["arrived"].cast(pa.int64())
+    names = ("number", "source", "url", "media_type")
+    columns = [batch[name].to_pylist() for name in names]
+    rows = zip(*columns, arrived.to_pylist(), batch["body"], strict=True)
+    for number, source, url, media_type, arrived_us, body in rows:
+        yield number, source, url or "", media_type or "", arrived_us, body.as_py() or b""
+
+
+def _item(document: Document, place: int, row: Row) -> Item:
+    return Item(
+        source=document.source,
+        identity=row.identity,
+        seq=first_seq(document.number) + place,
+        title=row.title,
+        summary=row.summary,
+        content=row.content,
+        link=row.link,
+        links=tuple(row.links),
+        authors=tuple(row.authors),
+        categories=tuple(row.categories),
+        published=_moment(row.published),
+        updated=_moment(row.updated),
+        arrived=document.arrived,
+        language=row.language,
+        enclosures=tuple(Enclosure(url=url, type=kind, length=size) for url, kind, size in row.enclosures),
+        extensions=tuple(row.extensions),
+        raw=row.raw,
+    )
+
+
+def _moment(microseconds: int | None) -> datetime | None:
+    return None if microseconds is None else _EPOCH + timedelta(microseconds=microseconds)

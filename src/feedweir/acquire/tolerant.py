@@ -1,0 +1,79 @@
+"""The usual illnesses of XML documents, each cured in the text before it is parsed again.
+
+The order matters: what stands before and after the document is cut off first, so that the cures see only the
+document.
+"""
+
+from __future__ import annotations
+
+import re
+from html.entities import html5
+
+_START = re.compile(r"<\?xml\b|<(?:[A-Za-z][\w.-]*:)?(?:rss|feed|RDF|channel)\b", re.IGNORECASE)
+_DECLARATION = re.compile(r"\s*<\?xml\b[^>]*\?>")
+_DOCTYPE = re.compile(
+    r"<!DOCTYPE\b(?:[^\[\]>\"']|\"[^\"]*\"|'[^']*')*(\[(?:[^\]\"']|\"[^\"]*\"|'[^']*')*\]\s*)?>",
+    re.IGNORECASE,
+)
+_ENTITY_DECLARATION = re.compile(
+    r"<!ENTITY\s+([A-Za-z][\w.-]*)\s+(?:\"([^\"<&%]{0,200})\"|'([^'<&%]{0,200})')\s*>"
+)
+_ENTITY = re.compile(r"&(?:#(\d{1,8});|#[xX]([0-9a-fA-F]{1,6});|([A-Za-z][\w.-]{0,40});)?")
+_CDATA = re.compile(r"(<!\[CDATA\[.*?(?:\]\]>|\Z))", re.DOTALL)
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_XML_ENTITIES = frozenset(("amp", "lt", "gt", "quot", "apos"))
+_CLOSED_ENTRY = re.compile(r"</(?:[A-Za-z][\w.-]*:)?(?:item|entry)\s*>", re.IGNORECASE)
+
+
+def cured(text: str) -> str:
+    """The document with its illnesses cured: ready for a parser that forgives only the rest."""
+    text = without_surroundings(text)
+    declared: dict[str, str] = {}
+    doctype = _DOCTYPE.search(text, 0, 100_000)
+    if doctype is not None:
+        declared = _declared_entities(doctype[1] or "")
+        text = text[: doctype.start()] + text[doctype.end() :]
+    parts = _CDATA.split(_NOT_XML.sub("", text))
+    return "".join(
+        part if part.startswith("<![CDATA[") else _with_known_entities(part, declared) for part in parts
+    )
+
+
+def without_surroundings(text: str) -> str:
+    """The document from its first tag on, without an XML declaration, which only tells what is known by
+    now."""
+    start = _START.search(text)
+    text = text[start.start() :] if start is not None else text.lstrip()
+    return _DECLARATION.sub("", text, count=1)
+
+
+def _declared_entities(subset: str) -> dict[str, str]:
+    """Entities that a document declares for itself, when they stand for plain text; no other kind is ever
+    expanded."""
+    return {name: one or two for name, one, two in _ENTITY_DECLARATION.findall(subset)}
+
+
+def _with_known_entities(text: str, declared: dict[str, str]) -> str:
+    return _ENTITY.sub(lambda match: _entity(match, declared), text) if "&" in text else text
+
+
+def _entity(match: re.Match[str], declared: dict[str, str]) -> str:
+    """A reference that XML knows; an ampersand that is none is itself."""
+    decimal, hexadecimal, name = match.groups()
+    if decimal or hexadecimal:
+        point = int(decimal) if decimal else int(hexadecimal, 16)
+        is_character = point < 0x110000 and not _NOT_XML.match(chr(point))
+        return match[0] if is_character else ""
+    if name is None:
+        return "&amp;"
+    if name in _XML_ENTITIES:
+        return match[0]
+    characters = declared.get(name) or html5.get(f"{name};")
+    if characters is None:
+        return f"&amp;{name};"
+    return "".join(f"&#{ord(character)};" for character in characters)
+
+
+def closed_entries(text: str) -> int:
+    """How many entries the text of a document closes: in a truncated one the last is not whole."""
+    return sum(1 for _ in _CLOSED_ENTRY.finditer(_CDATA.sub("", text)))
