@@ -68,7 +68,9 @@ def _explain(c: Cursor, place: Place) -> Explain:
     start = c.at
     if c.accept("feed"):
         return Explain(Ask(Query(Named(name(c))), place), place)
+    c.enter()
     inner = _statement(c)
+    c.leave()
     if not isinstance(inner, (Ask, CreateFeed)):
         raise c.error("only queries have a plan", at=start, expected=("create feed …", "from …", "feed NAME"))
     return Explain(inner, place)

@@ -58,15 +58,18 @@ def steps(c: Cursor, axis: str, end: str = "") -> PatternNode:
     `end` is the variable of the last step, if nothing else names it.
     """
     read: list[Step] = []
+    depth = c.depth
     if axis and c.words[c.at] not in _AXES:
         read.append(_step(c, axis))
     while c.words[c.at] in _AXES:
+        c.enter()
         c.at += 1
         if c.words[c.at] == "text" and c.words[c.at + 1] == "(" and read:
             c.at += 2
             c.expect(")")
             break
         read.append(_step(c, c.words[c.at - 1]))
+    c.depth = depth
     last = read[-1]
     _end_condition(c, last)
     last.variable = last.variable or end
@@ -78,7 +81,6 @@ def steps(c: Cursor, axis: str, end: str = "") -> PatternNode:
 
 
 def _step(c: Cursor, axis: str) -> Step:
-    c.depth += 1
     step = Step(cast(Literal["/", "//"], axis), _step_name(c))
     while True:
         if c.words[c.at] == "[":
@@ -87,7 +89,6 @@ def _step(c: Cursor, axis: str) -> Step:
             c.at += 1
             _bind(c, step)
         else:
-            c.depth -= 1
             return step
 
 

@@ -214,7 +214,10 @@ class _Box:
             self.at += 1
             return Compare(about, "=", value)
         if about is not None:
-            return self.one(about)
+            self._deeper()
+            found = self.one(about)
+            self.depth -= 1
+            return found
         value = _plain(self.peek())
         self.at += 1
         return cast(Callable[[_Box, str, str], Predicate], reader)(self, name, value)

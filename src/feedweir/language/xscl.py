@@ -85,12 +85,15 @@ def _checked(c: Cursor, select: str, body: PathBlock | BlockJoin) -> str:
 def expression(c: Cursor) -> PathBlock | BlockJoin:
     """Blocks with joins between them, from left to right."""
     body = _left(c)
+    depth = c.depth
     while c.words[c.at] in _JOINS:
+        c.enter()
         kind: Literal["join", "followed by"] = "join" if c.accept("join") else "followed by"
         if kind == "followed by":
             c.at += 1
             c.expect("by")
         body = _join(c, kind, body)
+    c.depth = depth
     return body
 
 
