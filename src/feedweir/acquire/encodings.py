@@ -31,9 +31,9 @@ _GUESSES = (
     "koi8-r",
     "euc_jp",
     "cp932",
+    "cp949",
     "gb18030",
     "big5hkscs",
-    "cp949",
     "cp1253",
     "cp1256",
     "cp1255",
@@ -139,7 +139,7 @@ _SCRIPTS = {
     "gb18030": ("一", "鿿"), "big5hkscs": ("一", "鿿"), "cp949": ("가", "힣"), "cp1253": ("α", "ώ"),
     "cp1256": ("ء", "ي"), "cp1255": ("א", "ת"),
 }  # fmt: skip
-_SHARES = {"euc_jp": 0.3, "cp932": 0.3, "gb18030": 0.9, "big5hkscs": 0.9, "cp949": 0.8}
+_SHARES = {"euc_jp": 0.3, "cp932": 0.3, "gb18030": 0.9, "big5hkscs": 0.9, "cp949": 0.9}
 
 
 def _looks_like(body: bytes, encoding: str) -> bool:

@@ -40,7 +40,7 @@ def _entry(said: Any, url: str) -> Entry:
         authors=[name for name in (author.get("name", "") for author in said.get("authors", [])) if name],
         categories=[term for term in (tag.get("term") for tag in said.get("tags", [])) if term],
         published_us=_moment_us(said.get("published_parsed")),
-        updated_us=_moment_us(said.get("updated_parsed")),
+        updated_us=_moment_us(dict.get(said, "updated_parsed")),  # its own `get` answers with another date
         enclosures=[
             (absolute(file.get("href", ""), url), file.get("type", ""), 0)
             for file in said.get("enclosures", [])

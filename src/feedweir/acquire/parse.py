@@ -18,6 +18,7 @@ from feedweir.acquire.entry import Feed, Row, rows_of
 from feedweir.acquire.html_page import html_page_error, is_html_page
 from feedweir.acquire.json_feed import read_json_feed
 from feedweir.acquire.last_resort import read_with_feedparser
+from feedweir.acquire.tolerant import closed_entries
 from feedweir.acquire.xml_feed import read_xml_feed
 from feedweir.acquire.xml_tree import xml_tree
 from feedweir.errors import DocumentError
@@ -120,13 +121,19 @@ def _read_xml(body: bytes, url: str, limits: Limits, max_items: int) -> Feed:
         tree = xml_tree(body, url=url, max_depth=limits.max_depth)
         feed = read_xml_feed(tree, url=url, body=body, max_items=max_items)
     except DocumentError:
-        rescued = read_with_feedparser(body, url=url, max_items=max_items)
+        rescued = _rescued(body, url, max_items)
         if rescued is None:
             raise
         return rescued
     if feed.entries or tree.closed_entries is None:
         return feed
-    return read_with_feedparser(body, url=url, max_items=max_items) or feed
+    return _rescued(body, url, max_items) or feed
+
+
+def _rescued(body: bytes, url: str, max_items: int) -> Feed | None:
+    """The last resort, asked only when there is at least one whole entry to find."""
+    whole = closed_entries(body.decode("utf-8", "replace"))
+    return read_with_feedparser(body, url=url, max_items=min(whole, max_items)) if whole else None
 
 
 def _documents(batch: pa.RecordBatch | pa.Table) -> Iterator[tuple[int, str, str, str, int, bytes]]:
