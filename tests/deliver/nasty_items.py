@@ -42,6 +42,12 @@ NASTY = (
     "100 %",
 )
 nasty_text = st.lists(st.sampled_from(NASTY) | st.text(max_size=8), max_size=3).map(" ".join)
+# What tolerant parsers do with text that looks like markup, and with controls, is their business and differs.
+_readable = st.text(
+    st.characters(exclude_categories=("Cc", "Cs", "Cn", "Co"), exclude_characters="<&"), max_size=8
+)
+_calm = [text for text in NASTY if "<" not in text and "&" not in text] + ["a < b > c", "a & b"]
+calm_text = st.lists(st.sampled_from(_calm) | _readable, max_size=3).map(" ".join)
 times = st.datetimes(
     min_value=datetime(1971, 1, 1), max_value=datetime(2090, 1, 1), timezones=st.just(UTC)
 ).map(lambda time: time.replace(microsecond=0))
