@@ -326,11 +326,15 @@ def _part_value(c: Cursor, part: DatePart) -> float | datetime | Now:
         c.at += 1
         return float(WEEKDAYS.index(c.words[c.at - 1].strip("'\"")))
     value_of_part = number(c)
-    low, high = PARTS[part]
-    if not low <= value_of_part <= high:
-        hint = "Monday is 0; the names of the days also work" if part == "weekday" else ""
-        raise c.error(f"a {part} lies between {low} and {high}", at=start, hint=hint)
+    _check_part(c, part, value_of_part, start)
     return value_of_part
+
+
+def _check_part(c: Cursor, part: DatePart, value: float, at: int) -> None:
+    low, high = PARTS[part]
+    if not low <= value <= high:
+        hint = "Monday is 0; the names of the days also work" if part == "weekday" else ""
+        raise c.error(f"a {part} lies between {low} and {high}", at=at, hint=hint)
 
 
 def one_of(c: Cursor, about: Subject) -> Predicate:
@@ -355,6 +359,9 @@ def one_of(c: Cursor, about: Subject) -> Predicate:
         )
     if about.type is AttributeType.TIME and about.part is None:
         raise c.error("a date cannot be a number", hint=f"write `{about.attribute}.year in {low}..{high}`")
+    if about.part is not None:
+        _check_part(c, about.part, float(low), c.at)
+        _check_part(c, about.part, float(high), c.at)
     c.at += 1
     return _range(about, float(low), float(high))
 

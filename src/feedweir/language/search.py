@@ -13,13 +13,14 @@ from typing import cast
 
 from feedweir.errors import LanguageError
 from feedweir.items.links import is_host
-from feedweir.language.atoms import has_word
+from feedweir.language.atoms import PARTS, has_word
 from feedweir.language.predicates import (
     And,
     AtLeast,
     Compare,
     Comparison,
     Contains,
+    DatePart,
     Extends,
     FromFeeds,
     Not,
@@ -123,6 +124,8 @@ class _Box:
     def one(self, attribute: str) -> Predicate | None:
         """One word, phrase, field or bracket; None for a bare sign that holds no word."""
         token = self.peek()
+        if not token:
+            raise self.error("something is missing here", hint="a word, or a value after `:`")
         self.at += 1
         if token in ("NOT", "-", "!"):
             return self.negated(attribute, token)
@@ -219,16 +222,26 @@ class _Box:
             self.depth -= 1
             return found
         value = _plain(self.peek())
+        if not value:
+            raise self.error(f"`{name}:` needs a value")
         self.at += 1
         return cast(Callable[[_Box, str, str], Predicate], reader)(self, name, value)
 
-    def site(self, _: str, value: str) -> Predicate:
+    def site(self, name: str, value: str) -> Predicate:
+        self._check_url(name, value)
         return Extends("link", value)
 
-    def link(self, _: str, value: str) -> Predicate:
+    def link(self, name: str, value: str) -> Predicate:
+        self._check_url(name, value)
         return References(None, value) if is_host(value) else Extends(None, value)
 
-    def feed(self, _: str, value: str) -> Predicate:
+    def _check_url(self, name: str, value: str) -> None:
+        if not value or any(character.isspace() for character in value):
+            raise self.error(f"`{value}` is not a URL or host", at=self.at - 1, hint=f"{name}:example.org")
+
+    def feed(self, name: str, value: str) -> Predicate:
+        if not value.strip():
+            raise self.error(f"`{name}:` needs the name of a source", at=self.at - 1)
         return FromFeeds((value,))
 
     def language(self, _: str, value: str) -> Predicate:
@@ -253,9 +266,10 @@ class _Box:
     def _bound(self, name: str, op: Comparison, text: str) -> Predicate:
         if name == "date":
             return Compare("published", op, self._date(text), "date")
-        if not is_number(text) or name not in ("year", "month", "day"):
+        part = cast(DatePart, name)
+        if not is_number(text) or not PARTS[part][0] <= float(text) <= PARTS[part][1]:
             raise self.error(f"`{text}` is not a {name}", at=self.at - 1, hint=f"{name}:5 or {name}:1..7")
-        return Compare("published", op, float(text), cast("object", name))  # type: ignore[arg-type]
+        return Compare("published", op, float(text), part)
 
     def before(self, _: str, value: str) -> Predicate:
         return Compare("published", "<", self._date(value))
