@@ -1,0 +1,74 @@
+"""The item as an XML tree: its own XML under its own names; an item that was not XML as the RSS item it would
+be."""
+
+from __future__ import annotations
+
+import re
+from email.utils import format_datetime
+
+from lxml import etree
+
+from feedweir.items.model import Item
+from feedweir.items.namespaces import NAMESPACES
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_CONTENT = f"{{{NAMESPACES['content']}}}encoded"
+_USED = {prefix: NAMESPACES[prefix] for prefix in ("content", "dc")}
+
+
+def tree_of(item: Item) -> etree._Element:
+    """The root element of the item: `item` or `entry`, as the document had it."""
+    if item.raw.lstrip()[:1] == "<":
+        root = _parsed(item.raw, is_forgiving=False)
+        if root is None:  # a prefix that the document never declared
+            root = _parsed(item.raw, is_forgiving=True)
+        if root is not None:
+            return root
+    return _rss_item(item)
+
+
+def _parsed(raw: str, *, is_forgiving: bool) -> etree._Element | None:
+    parser = etree.XMLParser(
+        encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False, recover=is_forgiving
+    )
+    try:
+        return etree.fromstring(raw.encode("utf-8", "replace"), parser)
+    except (etree.XMLSyntaxError, ValueError):
+        return None
+
+
+def _rss_item(item: Item) -> etree._Element:
+    root = etree.Element("item", nsmap=_USED)
+    for name, value in (
+        ("title", item.title),
+        ("link", item.link),
+        ("guid", item.identity),
+        ("description", item.summary),
+        (_CONTENT, item.content),
+        *(("author", author) for author in item.authors),
+        *(("category", category) for category in item.categories),
+        ("pubDate", format_datetime(item.published) if item.published else ""),
+        (f"{{{NAMESPACES['dc']}}}language", item.language),
+    ):
+        if value:
+            etree.SubElement(root, name).text = _NOT_XML.sub("", value)
+    for file in item.enclosures:
+        attributes = {
+            "url": _NOT_XML.sub("", file.url),
+            "type": _NOT_XML.sub("", file.type),
+            "length": str(file.length),
+        }
+        etree.SubElement(root, "enclosure", attributes)
+    for name, value in item.extensions:
+        _add_extension(root, name, value)
+    return root
+
+
+def _add_extension(root: etree._Element, name: str, value: str) -> None:
+    """An element under the namespace of its prefix; a prefix that nobody knows is its own namespace."""
+    prefix, _, local = name.partition(":")
+    if _NAME.fullmatch(prefix) and _NAME.fullmatch(local):
+        namespace = NAMESPACES.get(prefix, f"urn:prefix:{prefix}")
+        element = etree.SubElement(root, f"{{{namespace}}}{local}", nsmap={prefix: namespace})
+        element.text = _NOT_XML.sub("", value)
