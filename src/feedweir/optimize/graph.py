@@ -52,7 +52,7 @@ def build_graph(coded: CodedPredicates) -> SubsumptionGraph:
     above = _all_above(coded, runs)
     return SubsumptionGraph(
         runs=runs,
-        selectivity=selectivities_of(coded, runs),
+        selectivity=_consistent(selectivities_of(coded, runs), above),
         above=above,
         below=_turned(above),
         terminals=frozenset(number[run] for run in predicates) - {ROOT},
@@ -75,6 +75,14 @@ def selectivities_of(coded: CodedPredicates, runs: tuple[Run, ...]) -> tuple[flo
     starts, clauses = flat(runs)
     known = set_selectivities(starts, clauses, coded.selectivity, coded.pair_keys, coded.pair_lifts)
     return tuple(known.tolist())
+
+
+def _consistent(estimated: tuple[float, ...], above: tuple[frozenset[int], ...]) -> tuple[float, ...]:
+    """No estimate above that of a node that subsumes it."""
+    return tuple(
+        min([own, *(estimated[other] for other in others)])
+        for own, others in zip(estimated, above, strict=True)
+    )
 
 
 def flat(runs: tuple[Run, ...]) -> tuple[Longs, Ints]:

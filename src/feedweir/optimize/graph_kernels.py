@@ -290,3 +290,17 @@ def _lift_of(run: Any, pair_keys: Any, pair_lifts: Any) -> float:
         key = np.int64(run[best_one]) << 32 | np.int64(run[best_two])
         lift *= pair_lifts[np.searchsorted(pair_keys, key)]
     return lift
+
+
+@njit(cache=True)
+def make_consistent(selectivity: Any, above_starts: Any, above: Any) -> None:
+    """Lower every estimate to those of the nodes that subsume it: what implies another cannot hold more often.
+
+    Weaker nodes are read as they were estimated, and `above` is transitive, so one pass in any order is enough when
+    the results are written apart.
+    """
+    estimated = selectivity.copy()
+    for node in range(selectivity.size):
+        for at in range(above_starts[node], above_starts[node + 1]):
+            if estimated[above[at]] < selectivity[node]:
+                selectivity[node] = estimated[above[at]]

@@ -23,7 +23,7 @@ def literal_implies(one: Literal, other: Literal) -> bool:
         return True
     if isinstance(one, (And, Or, AtLeast)) or isinstance(other, (And, Or, AtLeast)):
         return _structure_implies(one, other)
-    (atom, is_negated), (target, is_target_negated) = _signed(one), _signed(other)
+    (atom, is_negated), (target, is_target_negated) = signed(one), signed(other)
     if isinstance(atom, (And, Or, AtLeast, Not)) or isinstance(target, (And, Or, AtLeast, Not)):
         return False
     if is_negated:
@@ -46,11 +46,11 @@ def _structure_implies(one: Predicate, other: Predicate) -> bool:
             return False
 
 
-def _signed(literal: Literal) -> tuple[Predicate, bool]:
+def signed(literal: Literal) -> tuple[Predicate, bool]:
     """The atom of a literal, and whether it is negated; `!=` is a negated `=`."""
     match literal:
         case Not(part):
-            atom, is_negated = _signed(part)
+            atom, is_negated = signed(part)
             return atom, not is_negated
         case Compare(attribute, "!=", value, part):
             return Compare(attribute, "=", value, part), True

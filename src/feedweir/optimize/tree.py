@@ -94,10 +94,12 @@ def assemble(
 def _depths(parent: Ints, is_open: Bools) -> Ints:
     """How far below the root each open node is."""
     depth = np.zeros(parent.size, np.int32)
-    current = np.where(is_open, parent, 0)
+    current = np.where(is_open, parent, ROOT)
     while np.any(current):
-        depth += current != 0
-        current = np.where(current != 0, parent[current], 0)
+        depth += current != ROOT
+        if int(depth.max()) > parent.size:
+            raise ValueError("a filter tree with a cycle: two nodes subsume each other")
+        current = np.where(current != ROOT, parent[current], ROOT)
     depth += is_open.astype(np.int32)
     depth[ROOT] = 0
     return depth

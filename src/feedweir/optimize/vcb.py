@@ -65,6 +65,7 @@ def find_candidates(coded: CodedPredicates) -> Candidates:
     selectivity = graph_kernels.set_selectivities(
         starts, clauses, coded.selectivity, coded.pair_keys, coded.pair_lifts
     )
+    graph_kernels.make_consistent(selectivity, above_starts, above)
     return Candidates(
         starts, clauses, selectivity, node_of, int(terminals), above_starts, above, below_starts, below
     )

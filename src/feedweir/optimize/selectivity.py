@@ -1,0 +1,127 @@
+"""The share of items that satisfy a predicate: independent atoms, except where pairs are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import combinations
+from math import prod
+from typing import Protocol
+
+from feedweir.optimize.cnf import Clause, Cnf, Literal, to_cnf
+from feedweir.optimize.subsumption import signed
+from feedweir.plan.predicates import And, AtLeast, Atom, Compare, Not, Or, Predicate
+
+
+class Selectivity(Protocol):
+    """What estimates are made from; `SourceStatistics` is one."""
+
+    def share_of(self, atom: Atom) -> float: ...
+
+    def joint_share_of(self, one: Atom, other: Atom) -> float | None: ...
+
+
+def literal_share(literal: Literal, known: Selectivity) -> float:
+    """The share of items that satisfy an atom, a negated atom, or an unexpanded part."""
+    match literal:
+        case Not(part):
+            return 1.0 - literal_share(part, known)
+        case Compare(attribute, "!=", value, part):
+            return 1.0 - known.share_of(Compare(attribute, "=", value, part))
+        case And(parts):
+            return prod(literal_share(part, known) for part in parts)
+        case Or(parts):
+            return 1.0 - prod(1.0 - literal_share(part, known) for part in parts)
+        case AtLeast(count, parts):
+            return _at_least([literal_share(part, known) for part in parts], count)
+        case _:
+            return known.share_of(literal)
+
+
+def _at_least(shares: list[float], count: int) -> float:
+    """The chance of `count` successes or more: by the distribution of how many, grown part by part."""
+    chances = [1.0]
+    for share in shares:
+        more = [0.0, *(chance * share for chance in chances)]
+        chances = [a + b for a, b in zip([*(c * (1.0 - share) for c in chances), 0.0], more, strict=True)]
+    return sum(chances[max(count, 0) :])
+
+
+def clause_share(clause: Clause, known: Selectivity) -> float:
+    """One of the literals: what is missed is missed by all, corrected for known pairs."""
+    literals = sorted(clause, key=repr)
+    if len(literals) == 1:
+        return literal_share(literals[0], known)
+    return 1.0 - _together(
+        [(_negated(literal), 1.0 - literal_share(literal, known)) for literal in literals], known
+    )
+
+
+def clause_lift(one: Clause, other: Clause, known: Selectivity) -> float | None:
+    """How much more often two clauses hold together than independent ones would; None when it is not known.
+
+    Only known for clauses of one literal each.
+    """
+    if len(one) != 1 or len(other) != 1:
+        return None
+    (here,), (there,) = one, other
+    expected = literal_share(here, known) * literal_share(there, known)
+    joint = joint_share(here, there, known)
+    return None if joint is None or expected <= 0.0 else joint / expected
+
+
+def joint_share(one: Literal, other: Literal, known: Selectivity) -> float | None:
+    """The share of items that satisfy two literals, from the pair of their atoms."""
+    (atom, is_negated), (partner, is_partner_negated) = signed(one), signed(other)
+    if isinstance(atom, (And, Or, AtLeast, Not)) or isinstance(partner, (And, Or, AtLeast, Not)):
+        return None
+    both = known.joint_share_of(atom, partner)
+    if both is None:
+        return None
+    here, there = known.share_of(atom), known.share_of(partner)
+    both = min(both, here, there)
+    if is_negated:
+        return max(0.0, 1.0 - here - there + both) if is_partner_negated else there - both
+    return here - both if is_partner_negated else both
+
+
+def predicate_share(predicate: Predicate, known: Selectivity) -> float:
+    return cnf_share(to_cnf(predicate), known)
+
+
+def cnf_share(cnf: Cnf, known: Selectivity) -> float:
+    """All of the clauses; never more than the rarest of them."""
+    shares = [(clause, clause_share(clause, known)) for clause in sorted(cnf, key=repr)]
+    lift = _lift(
+        (one, other, clause_lift(one, other, known)) for (one, _), (other, _) in combinations(shares, 2)
+    )
+    least = min((share for _, share in shares), default=1.0)
+    return min(prod(share for _, share in shares) * lift, least)
+
+
+def _together(parts: list[tuple[Literal, float]], known: Selectivity) -> float:
+    """The chance that all literals hold, with the known pairs furthest from independence taken as they
+    are.
+    """
+    pairs = []
+    for (one, here), (other, there) in combinations(parts, 2):
+        joint = joint_share(one, other, known)
+        pairs.append((one, other, None if joint is None or here * there <= 0.0 else joint / (here * there)))
+    least = min(share for _, share in parts)
+    return min(prod(share for _, share in parts) * _lift(pairs), least)
+
+
+def _lift(pairs: Iterable[tuple[object, object, float | None]]) -> float:
+    """The product of lifts of pairs without a common member, those furthest from 1 first."""
+    known = [(one, other, lift) for one, other, lift in pairs if lift is not None]
+    known.sort(key=lambda pair: -max(pair[2], 1.0 / pair[2] if pair[2] > 0.0 else float("inf")))
+    used: set[object] = set()
+    result = 1.0
+    for one, other, lift in known:
+        if one not in used and other not in used:
+            used |= {one, other}
+            result *= lift
+    return result
+
+
+def _negated(literal: Literal) -> Literal:
+    return literal.part if isinstance(literal, Not) else Not(literal)
