@@ -160,18 +160,27 @@ def _feeds_of_body(body: PathBlock | BlockJoin) -> Iterator[str]:
 
 def _check_cycles(name: str, used: Iterable[str], names: Names, place: Place | None) -> None:
     """A feed must not read itself, however far down. Each feed below is looked at once."""
-    seen: set[str] = set()
-    waiting: list[tuple[str, ...]] = [(feed,) for feed in used]
+    readers = dict.fromkeys(used, name)
+    waiting = list(readers)
     while waiting:
-        path = waiting.pop()
-        feed = path[-1]
+        feed = waiting.pop()
         if feed == name:
-            way = " → ".join((name, *path))
-            _fail(place, path[0], f"`{name}` would read itself: {way}", "a feed cannot depend on itself")
-        query = names.query_of(feed) if feed not in seen else None
-        seen.add(feed)
-        if query is not None:
-            waiting += [(*path, below) for below in feeds_used(query)]
+            way = _way(name, readers)
+            message = f"`{name}` would read itself: {' → '.join(way)}"
+            _fail(place, way[1], message, "a feed cannot depend on itself")
+        query = names.query_of(feed)
+        below = [part for part in feeds_used(query) if part not in readers] if query is not None else []
+        readers.update(dict.fromkeys(below, feed))
+        waiting += below
+
+
+def _way(name: str, readers: dict[str, str]) -> list[str]:
+    """From a feed down to itself; the middle of a long way is left out."""
+    way = [name, readers[name]]
+    while way[-1] != name:
+        way.append(readers[way[-1]])
+    way.reverse()
+    return way if len(way) < 10 else [*way[:4], "…", *way[-4:]]
 
 
 def _check_known(name: str, names: Names, place: Place | None) -> None:
