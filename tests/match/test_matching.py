@@ -21,7 +21,7 @@ from feedweir.plan.query import Query
 from tests.match.generated import items, predicates, queries
 from tests.naive import holds
 
-quick = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+quick = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def pairs_of(matches: Matches) -> list[tuple[int, int]]:
@@ -61,13 +61,13 @@ def test_one_predicate_alone_matches_as_it_should(predicate: Predicate, item: It
     assert bool(len(found)) == holds(predicate, item)
 
 
-@settings(quick, max_examples=300)
+@settings(quick, max_examples=150)
 @given(predicates, items())
 def test_residual_checks_mean_what_the_oracle_means(predicate: Predicate, item: Item) -> None:
     assert holds_in_meaning(predicate, item) == holds(predicate, item)
 
 
-@settings(quick, max_examples=300)
+@settings(quick, max_examples=150)
 @given(predicates)
 def test_a_stored_predicate_comes_back_as_it_was(predicate: Predicate) -> None:
     assert repr(predicate_from_json(predicate_to_json(predicate))) == repr(predicate)

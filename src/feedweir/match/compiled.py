@@ -6,18 +6,20 @@ import json
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from feedweir.errors import CompiledSetError
 from feedweir.items.model import Item
-from feedweir.items.schema import items_of
+from feedweir.items.schema import batch_of, items_of
 from feedweir.match.arrays import Array
 from feedweir.match.build import Note, Progress, build_index
-from feedweir.match.explain import Explanation, explained
+from feedweir.match.counters import Counters
+from feedweir.match.explain import Explanation, Finder, explained
 from feedweir.match.facts import Texts, as_arguments, streams_of, texts_of, values_of_batch
+from feedweir.match.finders import finders_of
 from feedweir.match.index import Index, load_index, save_index
 from feedweir.match.match_kernels import in_order, match_rows
 from feedweir.match.matches import Matches, Work
@@ -37,6 +39,29 @@ from feedweir.plan.query import Query
 
 NOTES = "notes.json"
 _OWNERS_KEPT = 64
+
+
+class CompiledSet(Protocol):
+    """Queries ready to be asked about batches of items: one immutable version of them."""
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What the operator should know about some of the queries."""
+
+    def __len__(self) -> int:
+        """How many queries."""
+
+    def match(self, items: pa.RecordBatch, *, owner: str | None = None) -> Matches:
+        """Every pair of a row and a key whose query wants it; `owner` limits it to theirs and everyone's."""
+
+    def match_counting(self, items: pa.RecordBatch, counters: Counters) -> Matches:
+        """As `match`, and tells `counters` what each query cost and brought."""
+
+    def explain(self, item: Item, key: int) -> Explanation:
+        """Why the queries of that key did or did not match the item."""
+
+    def query(self, key: int) -> Query | None:
+        """The query of a key, the first when several share it."""
 
 
 def compile_set(
@@ -59,24 +84,24 @@ def compile_set(
     write_sealed(directory, write)
 
 
-def open_compiled(directory: Path) -> CompiledSet:
+def open_compiled(directory: Path) -> IndexedSet:
     """The compiled set of a directory; `CompiledSetError` when it is damaged or of another format."""
     details = open_sealed(directory)
     try:
         notes = tuple(Note(*note) for note in json.loads((directory / NOTES).read_text(encoding="utf-8")))
-        return CompiledSet(load_index(directory, details["index"]), StoredQueries(directory), notes)
+        return IndexedSet(load_index(directory, details["index"]), StoredQueries(directory), notes)
     except (KeyError, TypeError, ValueError, OSError) as error:
         raise CompiledSetError(f"{directory.name} cannot be read: {error}") from error
 
 
-def compiled_in_memory(table: pa.Table, frequencies: Frequencies | None = None) -> CompiledSet:
+def compiled_in_memory(table: pa.Table, frequencies: Frequencies | None = None) -> IndexedSet:
     """A compiled set that lives in this process only."""
     index, notes = build_index(table, frequencies)
-    return CompiledSet(index, TableQueries(table), tuple(notes))
+    return IndexedSet(index, TableQueries(table), tuple(notes))
 
 
-class CompiledSet:
-    """An immutable set of queries, ready to be asked about batches of items."""
+class IndexedSet:
+    """A compiled set that is one index."""
 
     def __init__(self, index: Index, queries: Queries, notes: tuple[Note, ...] = ()) -> None:
         self.index = index
@@ -93,7 +118,6 @@ class CompiledSet:
         return self.index.scopes.fields
 
     def match(self, items: pa.RecordBatch, *, owner: str | None = None) -> Matches:
-        """Every pair of a row and a key whose query wants it; `owner` limits it to theirs and everyone's."""
         return self.match_texts(items, texts_of(items, self.fields), owner=owner)
 
     def match_texts(self, items: pa.RecordBatch, texts: Texts, *, owner: str | None = None) -> Matches:
@@ -102,13 +126,27 @@ class CompiledSet:
             return self._limited_to(owner).match_texts(items, texts)
         return self._matched(items, texts, np.empty(0, np.int64))
 
-    def match_counting(self, items: pa.RecordBatch, texts: Texts, costs: Array) -> Matches:
-        """As `match`, and adds to `costs[q]` how often query q was a candidate."""
-        return self._matched(items, texts, costs)
+    def match_counting(self, items: pa.RecordBatch, counters: Counters) -> Matches:
+        return self.match_texts_counting(items, texts_of(items, self.fields), counters)
+
+    def match_texts_counting(self, items: pa.RecordBatch, texts: Texts, counters: Counters) -> Matches:
+        costs = np.zeros(len(self), np.int64)
+        matches = self._matched(items, texts, costs)
+        spent = np.flatnonzero(costs)
+        counters.add_costs(self.index.keys[spent], costs[spent])
+        counters.add_hits(matches, items)
+        return matches
 
     def explain(self, item: Item, key: int) -> Explanation:
-        """Why the queries of that key did or did not match the item."""
-        return explained([query for _, query in self.queries_of(key)], item)
+        return explained(self.finders_of(item, key), item)
+
+    def finders_of(self, item: Item, key: int) -> list[tuple[Query, list[Finder]]]:
+        """The queries of a key, with the atoms that each is found by."""
+        batch = batch_of([item])
+        return [(query, finders_of(self.index, number, batch)) for number, query in self.queries_of(key)]
+
+    def query(self, key: int) -> Query | None:
+        return next((query for _, query in self.queries_of(key)), None)
 
     def queries_of(self, key: int) -> list[tuple[int, Query]]:
         """The queries that report a key, with their numbers."""
@@ -144,5 +182,5 @@ class CompiledSet:
         kept = pairs[np.array(held, bool)].astype(np.int32)
         return kept[:, 0], kept[:, 1]
 
-    def _compiled_for(self, owner: str) -> CompiledSet:
+    def _compiled_for(self, owner: str) -> IndexedSet:
         return compiled_in_memory(table_of(self._queries.owned_by(owner)))

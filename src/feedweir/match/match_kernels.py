@@ -385,3 +385,29 @@ def _sort(numbers, spare, counts, digits):  # type: ignore[no-untyped-def]
             spare[counts[d]] = numbers[i]
             counts[d] += 1
         numbers[:] = spare[:n]
+
+
+@njit(cache=True, nogil=True)
+def merge_pairs(rows, keys, other_rows, other_keys):  # type: ignore[no-untyped-def]
+    """Two sorted lists of pairs as one, each pair once."""
+    out_rows = np.empty(len(rows) + len(other_rows), np.int32)
+    out_keys = np.empty(len(rows) + len(other_rows), np.int64)
+    i = 0
+    j = 0
+    n = 0
+    while i < len(rows) or j < len(other_rows):
+        takes_first = j == len(other_rows) or (
+            i < len(rows)
+            and (rows[i] < other_rows[j] or (rows[i] == other_rows[j] and keys[i] <= other_keys[j]))
+        )
+        if takes_first:
+            row, key = rows[i], keys[i]
+            i += 1
+        else:
+            row, key = other_rows[j], other_keys[j]
+            j += 1
+        if n == 0 or out_rows[n - 1] != row or out_keys[n - 1] != key:
+            out_rows[n] = row
+            out_keys[n] = key
+            n += 1
+    return out_rows[:n], out_keys[:n]

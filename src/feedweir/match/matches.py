@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from feedweir.match.match_kernels import merge_pairs
 
 Ints: TypeAlias = npt.NDArray[np.int32]
 Longs: TypeAlias = npt.NDArray[np.int64]
@@ -53,20 +56,10 @@ class Span:
     end: int
 
 
-_NO_WORK = Work()
-
-
-def merged(parts: list[Matches]) -> Matches:
+def merged(parts: Sequence[Matches]) -> Matches:
     """Several answers about one batch as one."""
-    rows = np.concatenate([np.empty(0, np.int32), *(part.rows for part in parts)])
-    keys = np.concatenate([np.empty(0, np.int64), *(part.keys for part in parts)])
-    return sorted_matches(rows, keys, sum((part.work for part in parts), Work()))
-
-
-def sorted_matches(rows: Ints, keys: Longs, work: Work = _NO_WORK) -> Matches:
-    """Pairs in order, each once."""
-    order = np.lexsort((keys, rows))
-    rows, keys = rows[order], keys[order]
-    is_new = np.ones(len(rows), bool)
-    is_new[1:] = (rows[1:] != rows[:-1]) | (keys[1:] != keys[:-1])
-    return Matches(rows[is_new].astype(np.int32), keys[is_new], work)
+    whole = parts[0] if parts else Matches(np.empty(0, np.int32), np.empty(0, np.int64))
+    for part in parts[1:]:
+        rows, keys = merge_pairs(whole.rows, whole.keys, part.rows, part.keys)
+        whole = Matches(rows, keys, whole.work + part.work)
+    return whole

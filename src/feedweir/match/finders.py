@@ -1,0 +1,88 @@
+"""Reading an index backwards: the atoms by which a query is found, by name. For explanations, not for matching."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from feedweir.match.arrays import Array
+from feedweir.match.dictionary_kernels import Dictionary
+from feedweir.match.explain import Finder
+from feedweir.match.facts import streams_of, texts_of, values_of_batch
+from feedweir.match.index import Index
+
+
+def finders_of(index: Index, query: int, items: pa.RecordBatch) -> list[Finder]:
+    """The atoms at the roots of a query's conjunctions, told of the first item of a batch."""
+    satisfied = satisfied_atoms(index, items)
+    return [Finder(name_of(index, atom), atom in satisfied) for atom in root_atoms(index, query)]
+
+
+def root_atoms(index: Index, query: int) -> list[int]:
+    """The atoms by which a query is found, each once."""
+    entries = index.trie.entries
+    wanted = [query, *(~np.flatnonzero(index.checks.queries == query))]
+    nodes = (
+        np.searchsorted(index.trie.entry_starts, np.flatnonzero(np.isin(entries, wanted)), side="right") - 1
+    )
+    n_roots = int(index.trie.child_starts[0])
+    while (nodes >= n_roots).any():
+        parents = np.searchsorted(index.trie.child_starts, nodes, side="right") - 1
+        nodes = np.where(nodes >= n_roots, parents, nodes)
+    return list(dict.fromkeys(index.trie.atoms[nodes].tolist()))
+
+
+def satisfied_atoms(index: Index, items: pa.RecordBatch) -> set[int]:
+    """The atoms that the first item of a batch satisfies."""
+    streams = streams_of(index, texts_of(items, index.scopes.fields))
+    values = values_of_batch(index, items)
+    scopes: dict[int, int] = {}
+    for stream, scope in enumerate(streams.scopes.tolist()):
+        for entry in streams.entries[streams.offsets[stream, 0] : streams.offsets[stream, 1]].tolist():
+            scopes[entry] = scopes.get(entry, 0) | scope
+    vocabulary = index.vocabulary
+    whole = {
+        entry for entry, scope in scopes.items() if entry >= 0 and scope & int(vocabulary.whole_scope[0])
+    }
+    entries = _scoped_entries(index)
+    scoped = {
+        int(atom)
+        for entry, scope, atom in zip(entries, vocabulary.scoped_scopes, vocabulary.scoped_atoms, strict=True)
+        if scopes.get(int(entry), 0) & int(scope)
+    }
+    listed = set(values.atoms[values.offsets[0] : values.offsets[1]].tolist())
+    return whole | scoped | listed | set(vocabulary.every_atom.tolist())
+
+
+def name_of(index: Index, atom: int) -> str:
+    """An atom in words."""
+    if atom < index.n_entries:
+        return _entry_name(index, atom)
+    if atom in index.vocabulary.every_atom:
+        return "every item"
+    place = np.flatnonzero(index.vocabulary.scoped_atoms == atom)
+    if len(place):
+        bit = int(index.vocabulary.scoped_scopes[place[0]]).bit_length() - 1
+        return f"{index.scopes.fields[bit]}: {_entry_name(index, int(_scoped_entries(index)[place[0]]))}"
+    value = np.flatnonzero(index.value_atoms == atom)
+    if len(value):
+        number = int(np.searchsorted(index.value_starts, value[0], side="right")) - 1
+        kind, attribute, text = _string(index.values, number).split("\0", 2)
+        return f"{attribute} {kind} {text}"
+    tree = next(tree for tree in index.segment_trees if atom in tree.node_atoms)
+    return " ".join(filter(None, (tree.axis.part, tree.axis.attribute, "within bounds")))
+
+
+def _scoped_entries(index: Index) -> Array:
+    counts = np.diff(index.vocabulary.scoped_starts)
+    return np.repeat(np.arange(len(counts)), counts)
+
+
+def _entry_name(index: Index, entry: int) -> str:
+    is_word = entry < index.n_words
+    return _string(index.words, entry) if is_word else f"{_string(index.prefixes, entry - index.n_words)}*"
+
+
+def _string(dictionary: Dictionary, number: int) -> str:
+    first, last = dictionary.starts[number], dictionary.starts[number + 1]
+    return bytes(dictionary.text[first:last]).decode("utf-8", "surrogatepass")

@@ -1,0 +1,299 @@
+"""Sets that change: a large segment, small ones beside it, and the keys that were removed from each.
+
+    ROOT/segments/NAME/     compiled sets, never changed
+    ROOT/versions/NUMBER/   which segments a version consists of, and what it no longer wants of each
+
+A change writes one small segment and one version. Segments are merged by size: those of similar size at once, the large
+ones when `merge` is called, which may happen beside the changes. Versions stay until they are pruned.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+
+from feedweir.errors import CompiledSetError
+from feedweir.items.model import Item
+from feedweir.match.arrays import Array, load_arrays, save_arrays
+from feedweir.match.build import Note
+from feedweir.match.compiled import IndexedSet, compile_set, open_compiled
+from feedweir.match.counters import Counters
+from feedweir.match.explain import Explanation, explained
+from feedweir.match.facts import Texts, texts_of
+from feedweir.match.matches import Matches, merged
+from feedweir.match.sealed import open_sealed, write_sealed
+from feedweir.match.selectivity import Frequencies
+from feedweir.match.store import SCHEMA, read_table, table_of
+from feedweir.plan.query import Query
+
+_REMOVED = "removed.arrays"
+_MERGING = "merging.json"
+"""The segments that a merge is at work on; one that died only leaves more small segments until the next."""
+_LARGE = 50_000
+"""Queries from which on a segment is merged only when asked: rewriting it takes longer than a change may."""
+_SEGMENTS_KEPT_OPEN = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of a version: a compiled set without the queries of some keys."""
+
+    name: str
+    size: int
+    removed: Array
+    """Sorted keys."""
+
+
+class SegmentedSet:
+    """One version of a set that changes."""
+
+    def __init__(self, root: Path, version: int, segments: tuple[Segment, ...]) -> None:
+        self.root = root
+        self.version = version
+        self.segments = segments
+        self._sets = tuple(_opened(str(root / "segments" / segment.name)) for segment in segments)
+
+    def __len__(self) -> int:
+        return sum(segment.size - _count_in(opened, segment.removed) for segment, opened in self._parts())
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        return tuple(
+            note
+            for segment, opened in self._parts()
+            for note in opened.notes
+            if not _is_among(np.array([note.key]), segment.removed)[0]
+        )
+
+    def match(self, items: pa.RecordBatch, *, owner: str | None = None) -> Matches:
+        texts = self._texts(items)
+        found = [
+            _without(opened.match_texts(items, texts, owner=owner), segment.removed)
+            for segment, opened in self._parts()
+        ]
+        return merged(found)
+
+    def match_counting(self, items: pa.RecordBatch, counters: Counters) -> Matches:
+        texts = self._texts(items)
+        found = []
+        for segment, opened in self._parts():
+            part = Counters()
+            found.append(_without(opened.match_texts_counting(items, texts, part), segment.removed))
+            tally = part.tally()
+            is_kept = ~_is_among(tally.keys, segment.removed)
+            counters.add_costs(tally.keys[is_kept], tally.costs[is_kept])
+        matches = merged(found)
+        counters.add_hits(matches, items)
+        return matches
+
+    def explain(self, item: Item, key: int) -> Explanation:
+        return explained(
+            [found for opened in self._with(key) for found in opened.finders_of(item, key)], item
+        )
+
+    def query(self, key: int) -> Query | None:
+        return next((query for opened in self._with(key) for _, query in opened.queries_of(key)), None)
+
+    def _with(self, key: int) -> list[IndexedSet]:
+        """The segments from which a key has not been removed."""
+        return [
+            opened for segment, opened in self._parts() if not _is_among(np.array([key]), segment.removed)[0]
+        ]
+
+    def _parts(self) -> Iterable[tuple[Segment, IndexedSet]]:
+        return zip(self.segments, self._sets, strict=True)
+
+    def _texts(self, items: pa.RecordBatch) -> Texts:
+        return texts_of(items, sorted({field for opened in self._sets for field in opened.fields}))
+
+
+# Versions
+
+
+def create_segmented(
+    root: Path, queries: Any = (), *, frequencies: Frequencies | None = None
+) -> SegmentedSet:
+    """A set that can change, with its first queries (as `compile_set` takes them) in one segment."""
+    if (root / "versions").exists():
+        raise CompiledSetError(f"{root.name} is a compiled set already")
+    segments = _written(root, table_of(queries), frequencies)
+    return _committed(root, 1, segments)
+
+
+def is_segmented(root: Path) -> bool:
+    return (root / "versions").is_dir()
+
+
+def versions_of(root: Path) -> list[int]:
+    """The versions that can be opened, oldest first."""
+    return sorted(int(path.name) for path in (root / "versions").iterdir() if path.name.isdigit())
+
+
+def open_version(root: Path, version: int | None = None) -> SegmentedSet:
+    """A version of a set, the newest when none is named."""
+    known = versions_of(root)
+    wanted = version if version is not None else (known[-1] if known else 0)
+    if wanted not in known:
+        raise CompiledSetError(f"{root.name} has no version {wanted}", hint="it may have been pruned")
+    directory = root / "versions" / str(wanted)
+    details = open_sealed(directory)
+    removed = load_arrays(directory / _REMOVED)
+    segments = tuple(Segment(name, size, removed[name]) for name, size in details["segments"])
+    return SegmentedSet(root, wanted, segments)
+
+
+def apply_changes(
+    root: Path,
+    added: Iterable[Query] = (),
+    removed_keys: Iterable[int] = (),
+    *,
+    frequencies: Frequencies | None = None,
+) -> SegmentedSet:
+    """The next version: without the queries of `removed_keys`, and then with those added."""
+    current = open_version(root)
+    removed = np.unique(np.fromiter(removed_keys, np.int64))
+    segments = [_less(segment, removed, opened) for segment, opened in current._parts()]
+    table = table_of(added)
+    merged_up = _similar([one for one in segments if one.name not in _being_merged(root)], len(table))
+    tables = [_kept_table(root, segment) for segment in merged_up]
+    kept = [segment for segment in segments if segment not in merged_up]
+    written = _written(root, table_of(pa.concat_tables([*tables, table])), frequencies)
+    return _committed(root, current.version + 1, [*kept, *written])
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedMerge:
+    """One segment that can take the place of several."""
+
+    merged: tuple[Segment, ...]
+    written: tuple[Segment, ...]
+
+
+def merge(root: Path, *, frequencies: Frequencies | None = None) -> SegmentedSet:
+    """The same queries in one segment, as the next version."""
+    return finish_merge(root, prepare_merge(root, frequencies=frequencies))
+
+
+def prepare_merge(root: Path, *, frequencies: Frequencies | None = None) -> PreparedMerge:
+    """Do the work of a merge. Changes may go on beside it: they leave these segments alone but for what they remove."""
+    before = open_version(root).segments
+    (root / _MERGING).write_text(json.dumps([segment.name for segment in before]), encoding="utf-8")
+    table = table_of(
+        pa.concat_tables([SCHEMA.empty_table(), *(_kept_table(root, segment) for segment in before)])
+    )
+    return PreparedMerge(before, tuple(_written(root, table, frequencies)))
+
+
+def finish_merge(root: Path, prepared: PreparedMerge) -> SegmentedSet:
+    """Put a prepared merge in place; what was removed since it began is removed from it."""
+    now = open_version(root)
+    before = {segment.name: segment.removed for segment in prepared.merged}
+    if not before.keys() <= {segment.name for segment in now.segments}:
+        raise CompiledSetError(f"{root.name} was merged by another", hint="merge it again")
+    since = [np.setdiff1d(one.removed, before[one.name]) for one in now.segments if one.name in before]
+    gone = np.unique(np.concatenate([np.empty(0, np.int64), *since]))
+    written = [Segment(one.name, one.size, gone) for one in prepared.written]
+    (root / _MERGING).unlink(missing_ok=True)
+    return _committed(
+        root, now.version + 1, [*written, *(one for one in now.segments if one.name not in before)]
+    )
+
+
+def prune(root: Path, keep: Iterable[int]) -> None:
+    """Delete all versions but these and the newest, and the segments that none of them has."""
+    known = versions_of(root)
+    wanted = {*keep, *known[-1:]}
+    for version in known:
+        if version not in wanted:
+            rmtree(root / "versions" / str(version))
+    used = {segment.name for version in versions_of(root) for segment in open_version(root, version).segments}
+    for path in (root / "segments").iterdir():
+        if path.name not in used:
+            rmtree(path)
+
+
+def _committed(root: Path, version: int, segments: list[Segment]) -> SegmentedSet:
+    directory = root / "versions" / str(version)
+    if directory.exists():
+        raise CompiledSetError(f"{root.name} was changed by another", hint="apply the change again")
+
+    def write(scratch: Path) -> dict[str, Any]:
+        save_arrays(scratch / _REMOVED, {segment.name: segment.removed for segment in segments})
+        return {"segments": [[segment.name, segment.size] for segment in segments]}
+
+    write_sealed(directory, write)
+    return SegmentedSet(root, version, tuple(segments))
+
+
+def _written(root: Path, table: pa.Table, frequencies: Frequencies | None) -> list[Segment]:
+    """A new segment of a table; none when there is nothing in it."""
+    if not len(table):
+        return []
+    name = uuid4().hex
+    compile_set(table, root / "segments" / name, frequencies=frequencies)
+    return [Segment(name, len(table), np.empty(0, np.int64))]
+
+
+def _similar(segments: list[Segment], size: int) -> list[Segment]:
+    """The newest segments that are to be merged with a new one: each not much larger than all after it together."""
+    chosen: list[Segment] = []
+    for segment in reversed(segments):
+        if segment.size > 2 * size or segment.size >= _LARGE:
+            break
+        chosen.append(segment)
+        size += segment.size
+    return chosen[::-1]
+
+
+def _being_merged(root: Path) -> list[str]:
+    path = root / _MERGING
+    return list(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else []
+
+
+def _less(segment: Segment, removed: Array, opened: IndexedSet) -> Segment:
+    """The segment without these keys; keys that it does not have are not remembered."""
+    gone = removed[_is_among(removed, opened.index.keys)]
+    if not len(gone):
+        return segment
+    return Segment(segment.name, segment.size, np.union1d(segment.removed, gone))
+
+
+def _kept_table(root: Path, segment: Segment) -> pa.Table:
+    table = read_table(root / "segments" / segment.name)
+    is_kept = ~_is_among(table.column("key").to_numpy(), segment.removed)
+    return table.filter(pa.array(is_kept))
+
+
+def _without(matches: Matches, removed: Array) -> Matches:
+    if not len(removed):
+        return matches
+    is_kept = ~_is_among(matches.keys, removed)
+    return Matches(matches.rows[is_kept], matches.keys[is_kept], matches.work)
+
+
+def _is_among(numbers: Array, known: Array) -> Array:
+    """For each number, whether it is one of the sorted known ones."""
+    if not len(known):
+        return np.zeros(len(numbers), bool)
+    places = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+    is_there: Array = known[places] == numbers
+    return is_there
+
+
+def _count_in(opened: IndexedSet, removed: Array) -> int:
+    return int(_is_among(opened.index.keys, removed).sum())
+
+
+@lru_cache(maxsize=_SEGMENTS_KEPT_OPEN)
+def _opened(path: str) -> IndexedSet:
+    """A segment, verified and mapped once a process: it never changes, and its name is never used again."""
+    return open_compiled(Path(path))

@@ -1,0 +1,128 @@
+"""A set that changes answers, after every change, as if it had been compiled anew."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from feedweir.errors import CompiledSetError
+from feedweir.items.model import Item
+from feedweir.items.schema import batch_of
+from feedweir.match import (
+    Counters,
+    apply_changes,
+    create_segmented,
+    merge,
+    open_set,
+    open_version,
+    prune,
+    versions_of,
+)
+from feedweir.match.segments import finish_merge, prepare_merge
+from feedweir.plan.predicates import Contains, Term
+from feedweir.plan.query import Query
+from tests.match.generated import items, queries
+from tests.match.test_matching import naive_pairs, pairs_of
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+changes = st.lists(
+    st.tuples(st.lists(queries, max_size=4), st.lists(st.integers(-5, 30), max_size=3)), max_size=4
+)
+
+
+def word_query(key: int, word: str) -> Query:
+    return Query(key, (), Contains(None, (Term(word),), 1))
+
+
+def news(*titles: str) -> list[Item]:
+    return [
+        Item(source="s", identity=title, seq=n, title=title, arrived=NOW) for n, title in enumerate(titles)
+    ]
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(queries, max_size=6), changes, st.lists(items(), min_size=1, max_size=3), st.booleans())
+def test_every_version_answers_as_its_queries_do(
+    first: list[Query], later: list[tuple[list[Query], list[int]]], batch: list[Item], is_merged: bool
+) -> None:
+    with TemporaryDirectory() as directory:
+        root = Path(directory) / "set"
+        create_segmented(root, first)
+        wanted, known = first, {1: first}
+        for added, removed in later:
+            wanted = [query for query in wanted if query.key not in removed] + added
+            known[apply_changes(root, added, removed).version] = wanted
+        if is_merged:
+            known[merge(root).version] = wanted
+        for version, queries_then in known.items():
+            opened = open_version(root, version)
+            assert pairs_of(opened.match(batch_of(batch))) == naive_pairs(queries_then, batch)
+            assert len(opened) == len(queries_then)
+
+
+def test_changes_while_a_merge_runs_are_kept(tmp_path: Path) -> None:
+    root = tmp_path / "set"
+    create_segmented(root, [word_query(1, "a"), word_query(2, "b")])
+    apply_changes(root, [word_query(3, "c")], [])
+    prepared = prepare_merge(root)
+    apply_changes(root, [word_query(4, "a"), word_query(1, "d")], [1, 3])
+    finished = finish_merge(root, prepared)
+    assert len(finished.segments) == 2
+    assert pairs_of(finished.match(batch_of(news("a b c", "d")))) == [(0, 2), (0, 4), (1, 1)]
+
+
+def test_of_two_merges_at_once_the_second_is_refused(tmp_path: Path) -> None:
+    root = tmp_path / "set"
+    create_segmented(root, [word_query(1, "a")])
+    one, other = prepare_merge(root), prepare_merge(root)
+    finish_merge(root, one)
+    with pytest.raises(CompiledSetError, match="merged by another"):
+        finish_merge(root, other)
+
+
+def test_small_segments_are_merged_so_that_few_stay(tmp_path: Path) -> None:
+    root = tmp_path / "set"
+    create_segmented(root, [word_query(key, f"w{key}") for key in range(100)])
+    for key in range(100, 140):
+        apply_changes(root, [word_query(key, f"w{key}")], [])
+    assert len(open_version(root).segments) <= 8
+    assert pairs_of(open_set(root).match(batch_of(news("w3 w99 w100 w139")))) == [
+        (0, 3),
+        (0, 99),
+        (0, 100),
+        (0, 139),
+    ]
+
+
+def test_a_worker_keeps_its_version_while_newer_ones_appear_and_pruning_is_explicit(tmp_path: Path) -> None:
+    root = tmp_path / "set"
+    old = create_segmented(root, [word_query(1, "a")])
+    apply_changes(root, [word_query(2, "a")], [1])
+    assert pairs_of(old.match(batch_of(news("a")))) == [(0, 1)]
+    assert pairs_of(open_version(root, 1).match(batch_of(news("a")))) == [(0, 1)]
+    prune(root, keep=[])
+    assert versions_of(root) == [2]
+    assert pairs_of(old.match(batch_of(news("a")))) == [(0, 1)]
+    with pytest.raises(CompiledSetError, match="no version 1"):
+        open_version(root, 1)
+
+
+def test_counters_add_up_to_the_totals_over_all_segments(tmp_path: Path) -> None:
+    root = tmp_path / "set"
+    create_segmented(root, [word_query(key, f"w{key % 7}") for key in range(30)])
+    changed = apply_changes(root, [Query(50, (), Contains(None, (Term("w1 w2"),), 1))], [3])
+    counters = Counters()
+    batch = batch_of(news("w1 w2", "w3", "w2 w1"))
+    matches = changed.match_counting(batch, counters)
+    changed.match_counting(batch, counters)
+    tally = counters.tally()
+    assert pairs_of(matches) == pairs_of(changed.match(batch))
+    assert tally.hits.sum() == 2 * len(matches)
+    assert dict(zip(tally.keys.tolist(), tally.last_hits.tolist(), strict=True))[50] == 0
+    assert tally.costs[tally.keys == 50] == 4  # a candidate of both items that have the two words, twice
+    assert 3 not in tally.keys
