@@ -66,3 +66,10 @@ def test_reading_ones_own_feed_is_refused_however_deep() -> None:
         found.queries[f"F{number}"] = parse(f"from F{number - 1}")[0].query  # type: ignore[union-attr]
     with pytest.raises(LanguageError, match="F0 → F1499 → F1498 → F1497 → … → F3 → F2 → F1 → F0"):
         check(parse("create feed F0 from F1499")[0], found)
+
+
+@pytest.mark.parametrize("character", ["\0", "\ud83d"])
+def test_what_could_not_be_stored_is_refused(character: str) -> None:
+    error = error_of(f"create feed é from A where title = '{character}'")
+    assert error.column == 37
+    assert str(error).encode()

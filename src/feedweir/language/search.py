@@ -30,7 +30,7 @@ from feedweir.language.predicates import (
     Term,
 )
 from feedweir.language.suggest import near
-from feedweir.language.tokens import MAX_DEPTH
+from feedweir.language.tokens import MAX_DEPTH, check_readable
 from feedweir.language.values import is_number, time_of
 
 _TOKEN = re.compile(
@@ -80,6 +80,7 @@ class _Box:
     __slots__ = ("at", "depth", "text", "tokens")
 
     def __init__(self, text: str) -> None:
+        check_readable(text)
         self.text = text
         self.tokens: list[str] = _TOKEN.findall(text)
         self.at = 0

@@ -51,10 +51,7 @@ class Cursor:
     __slots__ = ("at", "depth", "is_inside", "speaks_of_variables", "text", "tokens", "windows", "words")
 
     def __init__(self, text: str) -> None:
-        if len(text) > MAX_CHARACTERS:
-            raise LanguageError(
-                "the text is too long", hint=f"a script has at most {MAX_CHARACTERS:,} characters"
-            )
+        check_readable(text)
         self.text = text
         self.tokens: list[str] = _pattern(text).findall(text)
         self.tokens.append("")
@@ -132,6 +129,21 @@ class Cursor:
         """The error for a word that is none of the known ones, with those that look like it."""
         hint = near(self.words[self.at], known)
         return self.error(f"{self.seen()} is not {what}", expected=tuple(known)[:12], hint=hint)
+
+
+def check_readable(text: str) -> None:
+    """Refuse what could not be stored or sent: half characters, NUL, and endless text."""
+    if len(text) > MAX_CHARACTERS:
+        raise LanguageError("the text is too long", hint=f"at most {MAX_CHARACTERS:,} characters")
+    if "\0" in text:
+        raise LanguageError("the text has a NUL character in it", text=text, offset=text.index("\0"))
+    try:
+        text.isascii() or text.encode()
+    except UnicodeEncodeError as error:
+        readable = text.encode(errors="replace").decode()
+        raise LanguageError(
+            "the text has half a character in it", text=readable, offset=error.start
+        ) from error
 
 
 def _pattern(text: str) -> re.Pattern[str]:
