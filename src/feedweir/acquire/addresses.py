@@ -13,8 +13,8 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 _NAT64 = IPv6Network("64:ff9b::/96")
-_CLOUD_SERVICES = frozenset({IPv4Address("168.63.129.16")})
-"""Metadata services that live at public addresses; the rest are link-local or private anyway."""
+_CLOUD_SERVICES = frozenset({IPv4Address("168.63.129.16"), IPv4Address("192.0.0.192")})
+"""Metadata services whose addresses count as public; the rest are link-local or private anyway."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -23,7 +24,7 @@ class ForbiddenAddress(OSError):
     """A socket was about to leave for an address outside the rule."""
 
     def __init__(self, address: str) -> None:
-        super().__init__(f"{_MARK} {address}")
+        super().__init__(errno.EACCES, f"{_MARK} {address}")
 
 
 class AiohttpTransport:
