@@ -1,0 +1,193 @@
+"""WebSub as a subscriber: leases, verification, signatures, and when to fall back to polling.
+
+Values and pure functions; whoever runs the HTTP server hands requests in and sends the requests that come out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import Enum
+from urllib.parse import urlencode
+
+from feedweir.acquire.exchange import Request
+from feedweir.acquire.http_rules import Headers, all_values, links_of, wire_url
+from feedweir.acquire.landing import Landed
+from feedweir.items.model import FeedDescription
+
+DEFAULT_LEASE_S = 10 * 86_400
+_MIN_LEASE_S = 300
+_MAX_LEASE_S = 90 * 86_400
+_RENEW_AT = 0.2
+"""A lease is renewed when this part of it remains."""
+_PENDING_S = 3_600
+_FIRST_RETRY_S = 900
+_MAX_RETRY_S = 7 * 86_400
+_HASHES = ("sha256", "sha384", "sha512", "sha1")
+_SLOW_POLL_FACTOR = 24
+
+
+class LeaseStatus(Enum):
+    WANTED = "to be asked for"
+    PENDING = "asked for, not yet confirmed"
+    ACTIVE = "confirmed"
+    DENIED = "refused by the hub"
+    ENDING = "to be given up"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hub:
+    """Where a feed is pushed from, and the name it is pushed under."""
+
+    url: str
+    topic: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """One source's subscription at its hub. `token` makes the callback unguessable, `secret` signs the content."""
+
+    source: str
+    hub: Hub
+    token: str
+    secret: str
+    status: LeaseStatus = LeaseStatus.WANTED
+    lease_s: int = 0
+    expires_at: datetime | None = None
+    next_at: datetime
+    """When to speak to the hub again."""
+    attempts: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The answer to a hub's request, and the lease after it."""
+
+    status: int
+    body: str
+    lease: Lease
+
+
+def hub_of(headers: Headers, feed: FeedDescription | None, url: str, *, configured: str = "") -> Hub | None:
+    """The hub and topic of a feed: one set by hand, else what the headers say, else what the document says."""
+    links = links_of(all_values(headers, "link"), url)
+    named = next((link.url for link in links if "hub" in link.rels), "")
+    topic = next((link.url for link in links if "self" in link.rels), "")
+    if feed is not None:
+        named = named or wire_url(feed.hub, url) or "" if feed.hub else named
+        topic = topic or (wire_url(feed.self_link, url) or "" if feed.self_link else "")
+    hub = configured or named
+    return Hub(url=hub, topic=topic or url) if hub else None
+
+
+def wanted(source: str, hub: Hub, now: datetime, secrets: Callable[[int], str]) -> Lease:
+    """A lease to be asked for. `secrets(n)` gives n bytes of randomness as text (`secrets.token_urlsafe`)."""
+    return Lease(source=source, hub=hub, token=secrets(24), secret=secrets(32), next_at=now)
+
+
+def is_due(lease: Lease, now: datetime) -> bool:
+    return lease.next_at <= now
+
+
+def asked(
+    lease: Lease, callback: str, now: datetime, *, lease_s: int = DEFAULT_LEASE_S
+) -> tuple[Request, Lease]:
+    """The request that asks for the lease (or gives it up), and the lease while the answer is awaited."""
+    is_ending = lease.status is LeaseStatus.ENDING
+    form = {
+        "hub.callback": callback,
+        "hub.mode": "unsubscribe" if is_ending else "subscribe",
+        "hub.topic": lease.hub.topic,
+    }
+    if not is_ending:
+        form |= {"hub.lease_seconds": str(lease_s), "hub.secret": lease.secret}
+    headers = (("Content-Type", "application/x-www-form-urlencoded"),)
+    request = Request(lease.hub.url, headers, "POST", urlencode(form).encode("ascii"))
+    pending = LeaseStatus.PENDING if lease.status is LeaseStatus.WANTED else lease.status
+    # A hub that accepts and then never verifies is asked again.
+    attempts = lease.attempts + 1
+    return request, replace(
+        lease, status=pending, attempts=attempts, next_at=now + timedelta(seconds=_pause_s(attempts))
+    )
+
+
+def answered(lease: Lease, status: int, now: datetime) -> Lease:
+    """The lease after the hub's answer: any 2xx means that it will verify."""
+    if 200 <= status < 300:
+        return lease
+    pause = timedelta(seconds=_pause_s(lease.attempts))
+    return replace(lease, reason=f"the hub answered HTTP {status}", next_at=now + pause)
+
+
+def verified(lease: Lease, query: Mapping[str, str], now: datetime) -> Verdict:
+    """The hub asks whether we meant it: yes to what we asked for, no (404) to everything else."""
+    mode, topic, challenge = query.get("hub.mode"), query.get("hub.topic"), query.get("hub.challenge", "")
+    if mode == "denied" and topic == lease.hub.topic:
+        reason = query.get("hub.reason", "") or "the hub gives no reason"
+        pause = timedelta(seconds=_MAX_RETRY_S)
+        denied = replace(lease, status=LeaseStatus.DENIED, reason=reason[:200], next_at=now + pause)
+        return Verdict(status=200, body="", lease=denied)
+    expects = {LeaseStatus.ENDING: "unsubscribe"}.get(lease.status, "subscribe")
+    if mode != expects or topic != lease.hub.topic or not challenge:
+        return Verdict(status=404, body="", lease=lease)
+    if mode == "unsubscribe":
+        return Verdict(status=200, body=challenge, lease=replace(lease, expires_at=now))
+    return Verdict(status=200, body=challenge, lease=_granted(lease, query.get("hub.lease_seconds", ""), now))
+
+
+def is_signed(lease: Lease, body: bytes, headers: Headers) -> bool:
+    """Whether content carries the signature that only our hub can make; compared in constant time."""
+    method, _, signature = all_values(headers, "x-hub-signature").strip().partition("=")
+    if method.lower() not in _HASHES:
+        return False
+    digest = hmac.new(lease.secret.encode("utf-8"), body, getattr(hashlib, method.lower())).hexdigest()
+    return hmac.compare_digest(digest.encode("ascii"), signature.strip().lower().encode("utf-8"))
+
+
+def pushed(lease: Lease, body: bytes, headers: Headers, media_type: str, now: datetime) -> Landed | None:
+    """The document to land, or None for content that is not from our hub.
+
+    The sender is answered 2xx either way, as the standard asks: who guesses learns nothing.
+    """
+    is_live = lease.status in (LeaseStatus.ACTIVE, LeaseStatus.ENDING) and is_active(lease, now)
+    if not is_live or not is_signed(lease, body, headers):
+        return None
+    return Landed(source=lease.source, url=lease.hub.topic, media_type=media_type, arrived=now, body=body)
+
+
+def is_active(lease: Lease, now: datetime) -> bool:
+    """Whether content is pushed to us at present."""
+    is_confirmed = lease.status in (LeaseStatus.ACTIVE, LeaseStatus.ENDING)
+    return is_confirmed and lease.expires_at is not None and now < lease.expires_at
+
+
+def poll_factor(lease: Lease | None, now: datetime) -> float:
+    """How much rarer a pushed source may be polled; 1 as soon as the push is not certain: polling is the fall-back."""
+    return float(_SLOW_POLL_FACTOR) if lease is not None and is_active(lease, now) else 1.0
+
+
+def given_up(lease: Lease, now: datetime) -> Lease:
+    """A lease that is no longer wanted."""
+    return replace(lease, status=LeaseStatus.ENDING, attempts=0, next_at=now)
+
+
+def _granted(lease: Lease, seconds: str, now: datetime) -> Lease:
+    asked_s = int(seconds[:12]) if seconds.isascii() and seconds.isdigit() else DEFAULT_LEASE_S
+    lease_s = min(max(asked_s, _MIN_LEASE_S), _MAX_LEASE_S)
+    return replace(
+        lease,
+        status=LeaseStatus.ACTIVE,
+        lease_s=lease_s,
+        expires_at=now + timedelta(seconds=asked_s if asked_s < _MIN_LEASE_S else lease_s),
+        next_at=now + timedelta(seconds=lease_s * (1 - _RENEW_AT)),
+        attempts=0,
+        reason="",
+    )
+
+
+def _pause_s(attempts: int) -> float:
+    return float(min(_FIRST_RETRY_S * 2 ** min(attempts - 1, 16) if attempts else _PENDING_S, _MAX_RETRY_S))

@@ -1,0 +1,174 @@
+"""WebSub as a subscriber: the life of a lease, signatures, and polling as the fall-back."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from urllib.parse import parse_qs
+
+import pytest
+
+from feedweir.acquire.websub import (
+    Hub,
+    Lease,
+    LeaseStatus,
+    answered,
+    asked,
+    given_up,
+    hub_of,
+    is_active,
+    is_due,
+    is_signed,
+    poll_factor,
+    pushed,
+    verified,
+    wanted,
+)
+from feedweir.items.model import FeedDescription
+
+NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
+HUB = Hub(url="https://hub.example/", topic="https://example.org/feed")
+CALLBACK = "https://me.example/websub/token"
+
+
+def a_lease(**changes: object) -> Lease:
+    return replace(wanted("source", HUB, NOW, lambda size: "s" * size), **changes)  # type: ignore[arg-type]
+
+
+def an_active_lease() -> Lease:
+    _, pending = asked(a_lease(), CALLBACK, NOW)
+    query = {
+        "hub.mode": "subscribe",
+        "hub.topic": HUB.topic,
+        "hub.challenge": "c",
+        "hub.lease_seconds": "1000",
+    }
+    return verified(pending, query, NOW).lease
+
+
+def signed(body: bytes, method: str = "sha256", secret: str = "s" * 32) -> list[tuple[str, str]]:
+    digest = hmac.new(secret.encode(), body, getattr(hashlib, method)).hexdigest()
+    return [("X-Hub-Signature", f"{method}={digest}")]
+
+
+def test_headers_win_over_the_document_and_a_hub_set_by_hand_over_both() -> None:
+    feed = FeedDescription(hub="https://doc.example/hub", self_link="/self")
+    headers = [("Link", '<https://header.example/hub>; rel="hub"')]
+    url = "https://example.org/feed"
+    assert hub_of(headers, feed, url) == Hub(
+        url="https://header.example/hub", topic="https://example.org/self"
+    )
+    assert hub_of([], feed, url) == Hub(url="https://doc.example/hub", topic="https://example.org/self")
+    assert hub_of([], None, url, configured="https://hand/") == Hub(url="https://hand/", topic=url)
+    assert hub_of([], FeedDescription(), url) is None
+
+
+def test_the_request_asks_with_a_secret_and_expects_a_verification() -> None:
+    request, pending = asked(a_lease(), CALLBACK, NOW, lease_s=5000)
+    form = parse_qs(request.body.decode())
+    assert (request.method, request.url) == ("POST", HUB.url)
+    assert form["hub.mode"] == ["subscribe"]
+    assert form["hub.topic"] == [HUB.topic]
+    assert form["hub.callback"] == [CALLBACK]
+    assert form["hub.secret"] == ["s" * 32]
+    assert form["hub.lease_seconds"] == ["5000"]
+    assert pending.status is LeaseStatus.PENDING
+    assert not is_active(pending, NOW)
+
+
+def test_a_verification_we_asked_for_is_echoed_and_the_lease_runs() -> None:
+    lease = an_active_lease()
+    assert lease.status is LeaseStatus.ACTIVE
+    assert is_active(lease, NOW + timedelta(seconds=999))
+    assert not is_active(lease, NOW + timedelta(seconds=1000))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {},
+        {"hub.mode": "subscribe", "hub.topic": "https://other/", "hub.challenge": "c"},
+        {"hub.mode": "unsubscribe", "hub.topic": HUB.topic, "hub.challenge": "c"},
+        {"hub.mode": "subscribe", "hub.topic": HUB.topic},
+    ],
+)
+def test_a_verification_nobody_asked_for_is_refused(query: dict[str, str]) -> None:
+    _, pending = asked(a_lease(), CALLBACK, NOW)
+    verdict = verified(pending, query, NOW)
+    assert (verdict.status, verdict.lease) == (404, pending)
+
+
+def test_a_lease_is_renewed_before_a_tenth_of_it_remains_and_stays_active_meanwhile() -> None:
+    lease = an_active_lease()
+    assert not is_due(lease, NOW + timedelta(seconds=700))
+    assert is_due(lease, NOW + timedelta(seconds=900))
+    later = NOW + timedelta(seconds=900)
+    _, renewing = asked(lease, CALLBACK, later)
+    assert is_active(renewing, later)
+
+
+def test_a_hub_that_fails_is_asked_again_later_and_later() -> None:
+    lease = a_lease()
+    pauses = []
+    for _ in range(4):
+        _, lease = asked(lease, CALLBACK, NOW)
+        lease = answered(lease, 500, NOW)
+        pauses.append((lease.next_at - NOW).total_seconds())
+    assert pauses == [900, 1800, 3600, 7200]
+    assert "HTTP 500" in lease.reason
+
+
+def test_a_denial_is_recorded_with_its_reason_and_polling_goes_on() -> None:
+    verdict = verified(
+        an_active_lease(), {"hub.mode": "denied", "hub.topic": HUB.topic, "hub.reason": "no"}, NOW
+    )
+    assert verdict.status == 200
+    assert verdict.lease.status is LeaseStatus.DENIED
+    assert verdict.lease.reason == "no"
+    assert poll_factor(verdict.lease, NOW) == 1.0
+
+
+@pytest.mark.parametrize("method", ["sha1", "sha256", "sha384", "sha512"])
+def test_content_with_the_right_signature_is_landed(method: str) -> None:
+    landed = pushed(an_active_lease(), b"<rss/>", signed(b"<rss/>", method), "application/rss+xml", NOW)
+    assert landed is not None
+    assert (landed.source, landed.body, landed.url) == ("source", b"<rss/>", HUB.topic)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [],
+        [("X-Hub-Signature", "")],
+        [("X-Hub-Signature", "sha256=")],
+        [("X-Hub-Signature", "md5=abc")],
+        [("X-Hub-Signature", "sha256=\xe9")],
+        signed(b"other"),
+        signed(b"<rss/>", secret="guess"),
+    ],
+)
+def test_content_without_the_right_signature_is_not(headers: list[tuple[str, str]]) -> None:
+    assert not is_signed(an_active_lease(), b"<rss/>", headers)
+    assert pushed(an_active_lease(), b"<rss/>", headers, "", NOW) is None
+
+
+def test_content_after_the_lease_or_before_its_confirmation_is_not_landed() -> None:
+    expired = NOW + timedelta(seconds=1001)
+    assert pushed(an_active_lease(), b"x", signed(b"x"), "", expired) is None
+    assert pushed(a_lease(), b"x", signed(b"x"), "", NOW) is None
+
+
+def test_a_pushed_source_is_polled_rarely_and_as_before_when_the_lease_ends() -> None:
+    assert poll_factor(None, NOW) == 1.0
+    assert poll_factor(an_active_lease(), NOW) > 1.0
+    assert poll_factor(an_active_lease(), NOW + timedelta(days=1)) == 1.0
+
+
+def test_giving_up_is_asked_for_and_confirmed() -> None:
+    request, ending = asked(given_up(an_active_lease(), NOW), CALLBACK, NOW)
+    assert parse_qs(request.body.decode())["hub.mode"] == ["unsubscribe"]
+    verdict = verified(ending, {"hub.mode": "unsubscribe", "hub.topic": HUB.topic, "hub.challenge": "c"}, NOW)
+    assert (verdict.status, verdict.body) == (200, "c")
+    assert not is_active(verdict.lease, NOW)
