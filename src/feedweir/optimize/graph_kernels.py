@@ -294,10 +294,11 @@ def _lift_of(run: Any, pair_keys: Any, pair_lifts: Any) -> float:
 
 @njit(cache=True)
 def make_consistent(selectivity: Any, above_starts: Any, above: Any) -> None:
-    """Lower every estimate to those of the nodes that subsume it: what implies another cannot hold more often.
+    """Lower every estimate to those of the nodes that subsume it: what implies another cannot hold more
+    often.
 
-    Weaker nodes are read as they were estimated, and `above` is transitive, so one pass in any order is enough when
-    the results are written apart.
+    Weaker nodes are read as they were estimated, and `above` is transitive, so one pass in any order is
+    enough when the results are written apart.
     """
     estimated = selectivity.copy()
     for node in range(selectivity.size):

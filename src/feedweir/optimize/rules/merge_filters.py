@@ -1,0 +1,20 @@
+"""Cascading filters are one filter."""
+
+from __future__ import annotations
+
+from feedweir.optimize.rewrite import bottom_up
+from feedweir.plan.nodes import Filter, Node
+from feedweir.plan.predicates import And
+
+
+def merge_filters(node: Node) -> Node:
+    """σ_p(σ_q(a)) → σ_{q ∧ p}(a)."""
+    return bottom_up(node, _merged)
+
+
+def _merged(node: Node) -> Node:
+    match node:
+        case Filter(Filter(input, inner), outer):
+            return Filter(input, And((inner, outer)))
+        case _:
+            return node

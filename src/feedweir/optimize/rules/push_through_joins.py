@@ -1,0 +1,28 @@
+"""Filters go below annotation joins and query blocks, to the stream whose items come out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from feedweir.optimize.rewrite import bottom_up
+from feedweir.plan.nodes import AnnotationJoin, Block, Filter, Node
+
+
+def push_through_joins(node: Node) -> Node:
+    """σ(a ⋈ w) → σ(a) ⋈ w: a join only keeps or drops items of its primary stream, and filters see no
+    annotation.
+
+    The window is not filtered: its items are partners, whatever the filter says of them. A filter above a
+    pattern join stays, because that gives out new documents.
+    """
+    return bottom_up(node, _pushed)
+
+
+def _pushed(node: Node) -> Node:
+    match node:
+        case Filter(AnnotationJoin() as join, predicate):
+            return replace(join, primary=_pushed(Filter(join.primary, predicate)))
+        case Filter(Block() as block, predicate):
+            return replace(block, input=_pushed(Filter(block.input, predicate)))
+        case _:
+            return node

@@ -1,0 +1,172 @@
+"""Rules as pairs of texts, then both sides executed; and plans of any shape in four-level form."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from feedweir.errors import CatalogError, FeedweirError
+from feedweir.optimize import rules
+from feedweir.optimize.normalise import check, filters_by_source, is_four_level, normalise, walk
+from feedweir.plan.nodes import (
+    AnnotationJoin,
+    Block,
+    Feed,
+    Filter,
+    LastItems,
+    Node,
+    PatternJoin,
+    Source,
+    TimeSpan,
+    Union,
+    Window,
+)
+from feedweir.plan.predicates import Relates
+from tests.optimize import generated
+from tests.optimize.naive_plan import run
+from tests.optimize.plan_text import read_plan, show_plan
+
+FEEDS = {
+    "inner": read_plan("filter a\n  union\n    source s1\n    source s2"),
+    "outer": read_plan("union\n  source s3\n  feed inner"),
+}
+STREAM = generated.stream(3, 60)
+
+
+def rule_named(name: str) -> rules.Rule:
+    rule = getattr(rules, name)
+    return partial(rule, lookup=FEEDS.get) if name == "expand_feeds" else rule
+
+
+def pairs() -> list[tuple[str, str, str]]:
+    """(rule, before, after) of every case of every fixture file."""
+    found = []
+    for path in sorted((Path(__file__).parent / "rules").glob("*.txt")):
+        for case in path.read_text(encoding="utf-8").split("\n# "):
+            title, _, body = case.removeprefix("# ").partition("\n")
+            before, _, after = body.partition("=>\n")
+            found.append(pytest.param(path.stem, before, after, id=f"{path.stem}: {title}"))
+    return found
+
+
+def is_executable(node: Node) -> bool:
+    return not any(isinstance(one, (Block, PatternJoin)) for one in walk(node))
+
+
+@pytest.mark.parametrize(("name", "before", "after"), pairs())
+def test_a_rule_turns_before_into_after_with_the_same_answers(name: str, before: str, after: str) -> None:
+    plan, expected = read_plan(before), read_plan(after)
+    changed = rule_named(name)(plan)
+    assert show_plan(changed) == show_plan(expected)
+    if is_executable(plan):
+        assert run(changed, STREAM, FEEDS.get) == run(plan, STREAM, FEEDS.get)
+
+
+@pytest.mark.parametrize(("name", "before", "after"), pairs())
+def test_a_rule_that_changes_nothing_returns_the_same_object(name: str, before: str, after: str) -> None:
+    rule = rule_named(name)
+    plan = rule(read_plan(after))
+    assert rule(plan) is plan
+
+
+def test_every_rule_has_a_fixture_file() -> None:
+    names = {rule.__name__ for rule in rules.RULES} | {"expand_feeds"}
+    assert names == {path.stem for path in (Path(__file__).parent / "rules").glob("*.txt")}
+
+
+specs = st.sampled_from((TimeSpan(timedelta(hours=40)), LastItems(3)))
+relations = st.sampled_from([Relates(name, "=", name) for name in ("language", "category")])
+leaves = st.sampled_from([*(Source(name) for name in generated.SOURCES), Feed("inner"), Feed("outer")])
+small = generated.predicates(leaves=3)
+
+
+def wider(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
+    windows = st.builds(Window, inner, specs)
+    return st.one_of(
+        st.builds(Filter, inner, small),
+        st.builds(Union, st.lists(inner, max_size=3).map(tuple)),
+        st.builds(AnnotationJoin, st.sampled_from(("j", "k")), inner, windows, relations),
+        st.builds(Filter, windows, small),
+    )
+
+
+plans = st.recursive(leaves, wider, max_leaves=5)
+
+
+@settings(max_examples=120, deadline=None)
+@given(plans)
+def test_a_normalised_plan_gives_the_same_elements(plan: Node) -> None:
+    normal = normalise(plan, FEEDS.get)
+    assert run(normal, STREAM[:40], FEEDS.get) == run(plan, STREAM[:40], FEEDS.get)
+    assert normalise(normal, FEEDS.get) is normal
+
+
+bare = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.builds(Filter, inner, small),
+        st.builds(Union, st.lists(inner, max_size=3).map(tuple)),
+        st.builds(
+            AnnotationJoin, st.sampled_from(("j", "k")), inner, st.builds(Window, inner, specs), relations
+        ),
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=120, deadline=None)
+@given(bare)
+def test_a_normalised_plan_has_four_levels(plan: Node) -> None:
+    assert is_four_level(normalise(plan, FEEDS.get))
+
+
+def test_the_filters_of_three_publications_meet_at_their_sources() -> None:
+    """p1 = σ_{a∧b}(s1 ∪ s2), p2 = σ_{a∧c}(s2 ∪ s3), p3 = σ_d(p2 ∪ s5)."""
+    feeds = {
+        "p1": read_plan("filter a and b\n  union\n    source s1\n    source s2"),
+        "p2": read_plan("filter a and c\n  union\n    source s2\n    source s3"),
+        "p3": read_plan("filter d\n  union\n    feed p2\n    source s5"),
+    }
+    normal = [normalise(plan, feeds.get) for plan in feeds.values()]
+    found = filters_by_source(normal)
+    assert {source: len(predicates) for source, predicates in found.items()} == {
+        "s1": 1,
+        "s2": 3,
+        "s3": 2,
+        "s5": 1,
+    }
+
+
+def test_a_filter_and_a_count_window_give_other_items_in_the_other_order() -> None:
+    outside = read_plan("filter a\n  window 5 items\n    source s1")
+    inside = read_plan("window 5 items\n  filter a\n    source s1")
+    assert run(outside, STREAM, FEEDS.get) != run(inside, STREAM, FEEDS.get)
+
+
+def test_an_error_names_the_rule_that_broke_the_plan() -> None:
+    def invent(node: Node) -> Node:
+        return Source("nowhere")
+
+    with pytest.raises(FeedweirError, match="rule `invent` made up a source: nowhere"):
+        normalise(Source("s1"), FEEDS.get, rules=(invent,))
+    with pytest.raises(FeedweirError, match="`merge_filters` left the virtual feed `inner`"):
+        check(Feed("inner"), Feed("inner"), "merge_filters")
+
+
+def test_rules_that_never_end_are_stopped() -> None:
+    def swap(node: Node) -> Node:
+        assert isinstance(node, Union)
+        return Union(node.inputs[::-1])
+
+    with pytest.raises(FeedweirError, match="did not come to an end"):
+        normalise(Union((Source("s1"), Source("s2"))), FEEDS.get, rules=(swap,))
+
+
+def test_an_unknown_feed_is_named() -> None:
+    with pytest.raises(CatalogError, match="nobody"):
+        normalise(Feed("nobody"), FEEDS.get)
