@@ -65,9 +65,9 @@ Handler = Callable[[Reading, etree._Element], None]
 def read_entry(element: etree._Element, reading: Reading) -> Entry:
     """Everything that an `item` or `entry` element says."""
     entry = reading.entry
-    names_of = reading.names.of
+    names, known = reading.names, reading.names.known
     for child in element:
-        key, name = names_of(child)
+        key, name = known.get(child.tag) or names.of(child)
         handler = HANDLERS.get(key)
         if handler is not None:
             handler(reading, child)
@@ -93,8 +93,10 @@ def _complete(entry: Entry) -> None:
 
 def plain(element: etree._Element) -> str:
     """The text of an element, tags inside it left out."""
-    text = element.text or "" if len(element) == 0 else "".join(map(str, element.itertext()))
-    return text.strip()[:MAX_TEXT_CHARS]
+    text = element.text
+    if len(element):
+        text = "".join(map(str, element.itertext()))
+    return text.strip()[:MAX_TEXT_CHARS] if text else ""
 
 
 def inner_html(element: etree._Element) -> str:
@@ -216,7 +218,7 @@ def _author(reading: Reading, element: etree._Element) -> None:
 
 def author_name(text: str) -> str:
     """`mail@host (Name)` and `Name <mail@host>` are Name."""
-    match = _MAIL_AND_NAME.match(text)
+    match = _MAIL_AND_NAME.match(text) if "@" in text else None
     return text_of((match[1] or match[2]) if match else text)
 
 

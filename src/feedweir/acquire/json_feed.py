@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,8 @@ from feedweir.errors import DocumentError
 from feedweir.items.dates import date_of, epoch_us
 from feedweir.items.html import absolute, escaped, one_line, title_text
 from feedweir.items.model import FeedDescription
+
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 def read_json_feed(body: bytes, *, url: str, max_items: int) -> Feed:
@@ -123,8 +126,8 @@ def _list(value: Any) -> list[Any]:
 
 
 def _text(value: Any) -> str:
-    """Texts and numbers as text without lone surrogates; nothing for other kinds of values."""
+    """Texts and numbers as text, without lone surrogates and control characters; nothing for other kinds of values."""
     if isinstance(value, str):
-        text = value.strip()[:MAX_TEXT_CHARS]
+        text = _CONTROLS.sub("", value).strip()[:MAX_TEXT_CHARS]
         return text if text.isascii() else text.encode("utf-8", "replace").decode()
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""

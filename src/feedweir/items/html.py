@@ -21,14 +21,13 @@ _BLOCK_TAG = re.compile(
     r"</?(?:p|br|div|li|ul|ol|tr|td|th|h[1-6]|blockquote|pre|table|hr)\b[^>]*>", re.IGNORECASE
 )
 _HIDDEN = re.compile(r"<(script|style)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
-_SPACE = re.compile(r"\s+")
 _NOT_HTML_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\r]")
 
 
 def sanitised(html: str, *, base: str = "") -> str:
     """HTML without anything that acts; relative links become absolute when there is a `base`."""
     if "<" not in html:
-        return _without_tags(html) if "&" in html or _NOT_HTML_TEXT.search(html) else html
+        return _without_tags(html) if "&" in html else html
     clean = str(_CLEANER.clean(html))
     return _with_base(clean, base) if base else clean
 
@@ -109,7 +108,7 @@ def text_of(html: str) -> str:
 
 def one_line(text: str) -> str:
     """Text with its white space made single blanks."""
-    return _SPACE.sub(" ", text).strip()
+    return " ".join(text.split())
 
 
 def title_text(title: str) -> str:
