@@ -18,7 +18,7 @@ from feedweir.join.graph import LEFT, BlockTree, JoinGraph, block_tree, join_gra
 from feedweir.join.query import JoinQuery, blocks_of, holes_of, stream_name
 from feedweir.join.templates import Template, Templates
 from feedweir.join.values import stable_number
-from feedweir.join.variables import Variable, result_variable, variable_of
+from feedweir.join.variables import Variable, ordered, result_variable, variable_of
 from feedweir.join.windows import JoinBounds, window_code
 from feedweir.plan.nodes import Block, Feed, PatternJoin
 from feedweir.plan.predicates import PatternNode, TreePattern
@@ -140,7 +140,7 @@ class _Compiler:
     def _add(self, join: PatternJoin, outputs: tuple[str, ...], result: Result) -> None:
         mode, length = window_code(join.kind, join.window)
         left = self._left_side(join, outputs)
-        right = _Side(stream_name(join.right.input), block_tree(join.right.pattern.root), False)
+        right = _Side(stream_name(join.right.input), block_tree(ordered(join.right.pattern.root)), False)
         graph = join_graph(left.tree, right.tree, join.equalities, outputs)
         presence = not graph.edges
         if presence:
@@ -156,7 +156,7 @@ class _Compiler:
 
     def _left_side(self, join: PatternJoin, outputs: tuple[str, ...]) -> _Side:
         if isinstance(join.left, Block):
-            return _Side(stream_name(join.left.input), block_tree(join.left.pattern.root), False)
+            return _Side(stream_name(join.left.input), block_tree(ordered(join.left.pattern.root)), False)
         bound = {name for block in blocks_of(join.left) for name in block_tree(block.pattern.root).named()}
         wanted = {name for pair in join.equalities for name in pair} | set(outputs)
         needed = tuple(sorted(bound & wanted))

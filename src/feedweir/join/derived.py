@@ -51,7 +51,7 @@ def members_of(found: Found, level: Level) -> Iterator[tuple[int, Longs]]:
     relation = level.relations[found.relation]
     order = np.argsort(found.row, kind="stable")
     rows, starts = np.unique(found.row[order], return_index=True)
-    stops = np.append(starts[1:], len(order))
+    stops = np.append(starts, len(order))[1:]
     for row, start, stop in zip(rows.tolist(), starts.tolist(), stops.tolist(), strict=True):
         places = order[start:stop]
         needed = found.needed[places]

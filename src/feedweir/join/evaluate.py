@@ -82,11 +82,12 @@ class Evaluator:
         """All matches whose later document is in the batch; the batch's own rows are in the cache already."""
         yield from self._run(rows, documents, cache, oldest, 0, len(documents.number))
 
-    def run_apart(self, rows: Rows, documents: Documents, cache: ViewCache, oldest: int) -> Iterator[Found]:
-        """The same without sharing R_L and R_R between templates: the baseline that views are measured against."""
-        for number in range(len(self._prepared)):
-            met, sizes = self._meet(rows, documents, cache, 0, len(documents.number))
-            yield from self._template(number, met, sizes, rows, documents, cache, oldest)
+    def run_one(
+        self, number: int, rows: Rows, documents: Documents, cache: ViewCache, oldest: int
+    ) -> Iterator[Found]:
+        """One template alone, with R_L and R_R computed for it: what views are measured against."""
+        met, sizes = self._meet(rows, documents, cache, 0, len(documents.number))
+        yield from self._template(number, met, sizes, rows, documents, cache, oldest)
 
     def _run(
         self, rows: Rows, documents: Documents, cache: ViewCache, oldest: int, first: int, last: int

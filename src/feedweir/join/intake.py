@@ -59,7 +59,7 @@ def intake(
     order = np.argsort(witnesses.pattern, kind="stable")
     sorted_patterns = witnesses.pattern[order]
     present, starts = np.unique(sorted_patterns, return_index=True)
-    stops = np.append(starts[1:], len(order))
+    stops = np.append(starts, len(order))[1:]
     users = _users(level, patterns)
     parts: list[BindingRows] = []
     texts: list[tuple[Longs, Ints, list[str]]] = []

@@ -51,7 +51,8 @@ class LevelResults:
 
     def count(self) -> int:
         """How many (query, pair) results there are, without making them."""
-        total = len([one for one in self.bindings if self.level.results[one.result].key is not None])
+        results = [self.level.results[one.result] for one in self.bindings]
+        total = sum(result.key is not None and bool(result.outputs) for result in results)
         return total + sum(_members_count(found, self.level) for found in self.found if found.paths is None)
 
     def matches(self) -> Iterator[Match]:
@@ -61,13 +62,14 @@ class LevelResults:
             numbers = np.unique(np.concatenate([found.left, found.right]))
             items = {number: self.state.items_of(number) for number in numbers.tolist()}
             for result, places in members_of(found, self.level):
-                key = self.level.results[result].key
-                if key is not None:
+                plain = self.level.results[result]
+                if plain.key is not None:
                     for place in places.tolist():
-                        yield Match(key, items[int(found.left[place])] + items[int(found.right[place])])
+                        together = items[int(found.left[place])] + items[int(found.right[place])]
+                        yield Match(plain.key, together, plain.select)
         for one in self.bindings:
             result_of = self.level.results[one.result]
-            if result_of.key is not None:
+            if result_of.key is not None and result_of.outputs:
                 xml = filled(result_of.select, dict(zip(result_of.outputs, one.texts, strict=True)))
                 items_of = self.state.items_of(one.left) + self.state.items_of(one.right)
                 yield Match(result_of.key, items_of, xml)

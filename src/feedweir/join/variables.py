@@ -74,7 +74,7 @@ def _link(
 ) -> PatternNode:
     one = tree.nodes[node]
     conditions = {
-        _plain(tree.nodes[child])
+        plain(tree.nodes[child])
         for child in range(node + 1, len(tree.nodes))
         if tree.parents[child] == node and child not in leading
     }
@@ -82,7 +82,13 @@ def _link(
     return PatternNode(one.axis, one.name, children, "x" if is_path else "", one.op, one.value)
 
 
-def _plain(node: PatternNode) -> PatternNode:
+def ordered(node: PatternNode) -> PatternNode:
+    """The pattern with its branches in an order that does not depend on names, so that equal joins are equal rows."""
+    children = sorted((ordered(child) for child in node.children), key=lambda child: repr(plain(child)))
+    return PatternNode(node.axis, node.name, tuple(children), node.variable, node.op, node.value)
+
+
+def plain(node: PatternNode) -> PatternNode:
     """A condition without variables, its branches in a fixed order."""
-    children = sorted({_plain(child) for child in node.children}, key=repr)
+    children = sorted({plain(child) for child in node.children}, key=repr)
     return PatternNode(node.axis, node.name, tuple(children), "", node.op, node.value)
