@@ -73,6 +73,8 @@ HOSTILE = {
     "trailing spaces": "x" + " " * 100_000,
     "a long word": "from A where " + "x" * 100_000,
     "an almost URL": "register feed " + "a" * 50_000 + ":/",
+    "an empty URL": "register feed " + "a" * 50_000 + "://",
+    "a URL of brackets": "register feed http://" + "(" * 50_000 + ")" * 50_000,
     "a URL of commas": "register feed http://" + "," * 50_000,
     "select without from": "select <" + "<>" * 20_000,
     "many selects": "select < " * 5_000,

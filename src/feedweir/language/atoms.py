@@ -141,19 +141,22 @@ def _article(kind: AttributeType) -> str:
 # Words
 
 
+_WORDLESS = (AttributeType.TIME, AttributeType.NUMBER)
+
+
 def contains(c: Cursor, about: Subject) -> Predicate:
     """`contains 'words "a phrase" prefix*'`, `contains any of ('a', 'b')`, `contains at least 2 of (…)`."""
-    if about.type in (AttributeType.TIME, AttributeType.NUMBER):
+    if about.type in _WORDLESS:
         c.at -= 1
         _fail_operator(c, about)
-    word = c.words[c.at]
-    if word in ("all", "any", "at"):
-        return _contains_list(c, about)
     token = c.tokens[c.at]
     start = c.at
+    if token[:1] == "'" and token[1:-1].isalnum():
+        c.at += 1
+        return Contains(about.attribute, (Term(token[1:-1]),), 1)
+    if c.words[c.at] in ("all", "any", "at"):
+        return _contains_list(c, about)
     text = c.string("the words to look for")
-    if text.isalnum():
-        return Contains(about.attribute, (Term(text),), 1)
     terms = tuple(terms_of(text))
     if not terms or not all(has_word(term.text) for term in terms):
         raise c.error(f"{token} has a part without any word", at=start, hint="letters and digits make words")
@@ -178,7 +181,7 @@ def term_of(text: str) -> Term:
 
 
 def has_word(text: str) -> bool:
-    return any(character.isalnum() for character in text)
+    return text.isalnum() or any(character.isalnum() for character in text)
 
 
 def _contains_list(c: Cursor, about: Subject) -> Contains:

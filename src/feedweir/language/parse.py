@@ -22,7 +22,7 @@ def parse(text: str) -> tuple[Statement, ...]:
     while True:
         while c.words[c.at] == ";":
             c.at += 1
-        if c.at >= len(c.tokens) - 1 or not c.words[c.at]:
+        if not c.words[c.at]:
             return tuple(found)
         found.append(_statement(c))
         if c.words[c.at] not in _ENDS:

@@ -70,6 +70,8 @@ def steps(c: Cursor, axis: str, end: str = "") -> PatternNode:
             break
         read.append(_step(c, c.words[c.at - 1]))
     c.depth = depth
+    if not read:
+        raise c.error(f"{c.seen()} does not begin a path", expected=("`/`", "`//`"))
     last = read[-1]
     _end_condition(c, last)
     last.variable = last.variable or end

@@ -96,18 +96,23 @@ def union(c: Cursor) -> Member:
 
 
 def _member(c: Cursor) -> Member:
-    if c.words[c.at] == "(":
-        c.at += 1
-        c.enter()
-        inner = union(c)
-        c.leave()
-        c.expect(")", hint="feeds are separated by `|`")
-        return _named_group(inner, variable(c)) if c.accept("as") else inner
-    if c.words[c.at] == "xscl" and c.words[c.at + 1] == "{":
+    word = c.words[c.at]
+    if word == "(":
+        return _bracketed(c)
+    if word == "xscl" and c.words[c.at + 1] == "{":
         pattern = braced(c)
         return replace(pattern, variable=variable(c)) if c.accept("as") else pattern
     found = EVERY_SOURCE if c.accept("*") else name(c)
     return Named(found, variable(c)) if c.words[c.at] == "as" and c.accept("as") else Named(found)
+
+
+def _bracketed(c: Cursor) -> Member:
+    c.at += 1
+    c.enter()
+    inner = union(c)
+    c.leave()
+    c.expect(")", hint="feeds are separated by `|`")
+    return _named_group(inner, variable(c)) if c.accept("as") else inner
 
 
 def _named_group(inner: Member, label: str) -> Member:

@@ -15,7 +15,9 @@ def begins_query(c: Cursor) -> bool:
     """Whether what is next is XSCL without its SELECT: a feed, and a path or join."""
     token = c.tokens[c.at]
     is_name = token[:1].isalnum() or token[:1] == "_" or c.is_string()
-    return c.words[c.at].startswith("select") or (is_name and c.words[c.at + 1] in _AFTER_A_FEED)
+    if c.words[c.at].startswith("select") or token == "(":
+        return True
+    return is_name and c.words[c.at + 1] in _AFTER_A_FEED
 
 
 def select(c: Cursor, place: Place) -> Ask | CreateFeed:

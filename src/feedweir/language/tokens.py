@@ -30,7 +30,8 @@ _TOKEN = r"""
   | "(?:[^"]++|"")*+"
   | “[^”]*+” | ‘[^’]*+’
   | ->|//|<=|>=|!=|<>|==|&&|\|\|
-  | \w[\w+.-]*+://(?:[^\s'"“”<>,]|,(?![\s?<'"“(]|[a-z]+://))*[^\s'"“”<>,;)\]}.]  # a URL without quotes
+  | \w[\w+.-]*+://(?:(?:\([^\s()'"“”<>]*\)|[^\s'"“”<>,()]|,(?![\s?<'"“(]|[a-z]+://))*   # a URL without quotes
+      (?:\([^\s()'"“”<>]*\)|[^\s'"“”<>,;()\]}.]))?
   | <[^\W\d][\w+.-]*+:[^\s<>"]*>                                    # an IRI
   | (?<![^\s;,(){}])/\*[\s\S]*+                                    # a comment without an end
   | \S
@@ -45,7 +46,7 @@ QUOTES = "'\"“‘"
 class Cursor:
     """A place in the tokens of a script. `words` are the tokens in lower case, where keywords are looked for.
 
-    The token lists end with an empty token, which nothing accepts, so that looking ahead needs no check.
+    The token lists end with empty tokens, which nothing accepts, so that looking ahead needs no check.
     """
 
     __slots__ = ("at", "depth", "is_inside", "speaks_of_variables", "text", "tokens", "windows", "words")
@@ -54,7 +55,7 @@ class Cursor:
         check_readable(text)
         self.text = text
         self.tokens: list[str] = _pattern(text).findall(text)
-        self.tokens.append("")
+        self.tokens += ("", "", "")
         self.words: list[str] = list(map(str.lower, self.tokens))
         self.at = 0
         self.depth = 0

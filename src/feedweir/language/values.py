@@ -139,6 +139,9 @@ def time_of(text: str) -> datetime | None:
 def name(c: Cursor, what: str = "the name of a feed") -> str:
     """A name: a word that is not reserved, or anything between quotes."""
     token = c.tokens[c.at]
+    if token.isidentifier() and c.words[c.at] not in RESERVED:
+        c.at += 1
+        return token
     if c.is_string():
         found = unquoted(token)
         if not found.strip():
