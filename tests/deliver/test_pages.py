@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import lxml.html
 import pytest
 from hypothesis import given, settings
-from nasty_items import nasty_text, views
+from tests.deliver.nasty_items import nasty_text, views
 
 from feedweir.deliver.address import Address
 from feedweir.deliver.markup import Html, sanitised, tag, web_link

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from nasty_items import calm_text, items, views
+from tests.deliver.nasty_items import calm_text, items, views
 
 from feedweir.acquire.parse import parse
 from feedweir.deliver.address import Address

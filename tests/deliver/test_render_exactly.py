@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from hypothesis import given, settings
 from lxml import etree
-from nasty_items import items, nasty_text, views
+from tests.deliver.nasty_items import items, nasty_text, views
 
 from feedweir.deliver.address import Address
 from feedweir.deliver.identity import entry_id

@@ -8,7 +8,7 @@ from typing import Any
 import feedparser
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nasty_items import calm_text, items, views
+from tests.deliver.nasty_items import calm_text, items, views
 
 from feedweir.deliver.address import Address
 from feedweir.deliver.identity import entry_id

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from shelf_library import NOON, ShelfLibrary, an_item
-from web_client import Client
+from tests.web.shelf_library import NOON, ShelfLibrary, an_item
+from tests.web.web_client import Client
 
 from feedweir.web.app import create_app
 from feedweir.web.serve import WebServer

@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from browser import Tab, browse
-from shelf_library import NOON, ShelfLibrary, an_item
+from tests.web.browser import Tab, browse
+from tests.web.shelf_library import NOON, ShelfLibrary, an_item
 
 from feedweir.deliver.view import EntryView
 from feedweir.items.model import Enclosure

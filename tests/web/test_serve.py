@@ -6,8 +6,8 @@ import socket
 import threading
 
 import pytest
-from shelf_library import ShelfLibrary
-from web_client import Client
+from tests.web.shelf_library import ShelfLibrary
+from tests.web.web_client import Client
 
 from feedweir.errors import SettingsError
 from feedweir.web.app import create_app

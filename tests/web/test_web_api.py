@@ -6,8 +6,8 @@ import json
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from shelf_library import ShelfLibrary
-from web_client import Client
+from tests.web.shelf_library import ShelfLibrary
+from tests.web.web_client import Client
 
 from feedweir.web.app import create_app
 from feedweir.web.door import WebOptions

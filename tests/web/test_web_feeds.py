@@ -8,8 +8,8 @@ import xml.etree.ElementTree as ET
 
 import feedparser
 import pytest
-from shelf_library import NOON, ShelfLibrary, an_item
-from web_client import Client
+from tests.web.shelf_library import NOON, ShelfLibrary, an_item
+from tests.web.web_client import Client
 
 
 @pytest.mark.parametrize(
