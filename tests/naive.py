@@ -16,9 +16,11 @@ from typing import Any
 from lxml import etree
 
 from feedweir.items.attributes import WHOLE_TEXT, AttributeType, attribute_named, values_of
+from feedweir.items.graph import triples_of
 from feedweir.items.links import canonical_url, domains_of, host_of, is_host, openings_of
 from feedweir.items.model import Item
 from feedweir.items.text import fold, words, words_of_html
+from feedweir.items.tree import tree_of
 from feedweir.language.predicates import (
     And,
     AtLeast,
@@ -202,15 +204,6 @@ def _extends(link: str, url: str) -> bool:
 # Trees and graphs
 
 
-def root_of(item: Item) -> Any | None:
-    """The item's own XML; None when it is not XML."""
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True)
-    try:
-        return etree.fromstring(item.raw.encode(), parser)
-    except (etree.XMLSyntaxError, ValueError):
-        return None
-
-
 def has_tree_pattern(pattern: TreePattern, item: Item) -> bool:
     """Whether the item's XML tree has the pattern."""
     return bool(witnesses(pattern, item))
@@ -218,11 +211,8 @@ def has_tree_pattern(pattern: TreePattern, item: Item) -> bool:
 
 def witnesses(pattern: TreePattern, item: Item) -> list[dict[str, str]]:
     """Every way the pattern lies in the item: its variables with the string values of their nodes, each way once."""
-    root = root_of(item)
-    if root is None:
-        return []
     document = etree.Element("document")
-    document.append(root)
+    document.append(tree_of(item))
     found = _embeddings(pattern.root, document)
     return [dict(pairs) for pairs in dict.fromkeys(tuple(sorted(way.items())) for way in found)]
 
@@ -264,7 +254,7 @@ def written(node: Any, name: str) -> str:
 
 def string_value(node: Any) -> str:
     """The string value of an element or attribute, as XPath defines it."""
-    return str(node) if isinstance(node, str) else "".join(node.itertext())
+    return node if isinstance(node, str) else str(node.xpath("string()"))
 
 
 def _ways(step: PatternNode, node: Any) -> list[dict[str, str]]:
@@ -293,16 +283,17 @@ def xpath_number(text: str) -> float:
 
 def has_graph_pattern(pattern: GraphPattern, item: Item) -> bool:
     """Whether the item's triples have a subgraph that matches the pattern."""
-    return has_subgraph(pattern, triples_of(item))
+    return has_subgraph(pattern, facts_of(item))
 
 
 GraphNode = tuple[str, str]
 """("iri" | "literal" | "blank", text)."""
 
 
-def triples_of(item: Item) -> list[tuple[GraphNode, GraphNode, GraphNode]]:
-    """The item as RDF."""
-    raise NotImplementedError
+def facts_of(item: Item) -> list[tuple[GraphNode, GraphNode, GraphNode]]:
+    """The item as RDF; what language or type a literal has plays no part."""
+    triples = [(fact.subject, fact.predicate, fact.object) for fact in triples_of(item)]
+    return [((s.kind, s.value), (p.kind, p.value), (o.kind, o.value)) for s, p, o in triples]
 
 
 def has_subgraph(pattern: GraphPattern, triples: Iterable[tuple[GraphNode, GraphNode, GraphNode]]) -> bool:
@@ -459,16 +450,24 @@ def pattern_matches(
         return [((item,), way) for item in read for way in witnesses(node.pattern, item)]
     left = pattern_matches(node.left, items, feeds)
     right = pattern_matches(node.right, items, feeds)
-    lefts = sorted({completing(documents).seq for documents, _ in left})
-    rights = sorted({documents[0].seq for documents, _ in right})
+    streams = events_of(node.left, items, feeds), events_of(node.right, items, feeds)
     return [
         ((*documents, other), {**one, **two})
         for documents, one in left
         for (other,), two in right
         if all(one[x] == two[y] for x, y in node.equalities)
         and other.seq not in {document.seq for document in documents}
-        and _within(node, completing(documents), other, lefts, rights)
+        and _within(node, documents, other, *streams)
     ]
+
+
+def events_of(
+    node: Block | PatternJoin, items: Sequence[Item], feeds: Mapping[str, Node] | None = None
+) -> set[int]:
+    """What a window of so many items counts: a block's documents, or those that completed a join."""
+    if isinstance(node, Block):
+        return {element.item.seq for element in elements_of(node.input, items, feeds)}
+    return {completing(documents).seq for documents, _ in pattern_matches(node, items, feeds)}
 
 
 def completing(documents: Sequence[Item]) -> Item:
@@ -476,16 +475,16 @@ def completing(documents: Sequence[Item]) -> Item:
     return max(documents, key=lambda document: document.seq)
 
 
-def _within(node: PatternJoin, one: Item, other: Item, lefts: list[int], rights: list[int]) -> bool:
+def _within(
+    node: PatternJoin, documents: Sequence[Item], other: Item, lefts: set[int], rights: set[int]
+) -> bool:
     """Whether two events are in order and near enough: by their times, or by how many events lie between."""
-    is_ahead = one.seq < other.seq
-    if node.kind == "followed by" and not is_ahead:
-        return False
+    last = completing(documents).seq
     if isinstance(node.window, LastItems):
-        low, high = sorted((one.seq, other.seq))
-        between = [seq for seq in (lefts if is_ahead else rights) if low < seq < high]
-        return len(between) < node.window.count
-    apart = other.time - one.time
+        low, high = sorted((last, other.seq))
+        between = [seq for seq in (lefts if last < other.seq else rights) if low < seq < high]
+        return len(between) < node.window.count and (node.kind == "join" or last < other.seq)
+    apart = other.time - max(document.time for document in documents)
     if node.kind == "followed by":
         return timedelta() < apart <= node.window.length
     return abs(apart) <= node.window.length
