@@ -116,6 +116,8 @@ def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
     # An entry of the outbox that is marked as sent must stay so after a power cut.
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
+    # 64 MB of pages: names arrive in any order, and a small cache would write each page of their index many times.
+    connection.execute("PRAGMA cache_size = -65536")
     connection.create_function("power", 2, pow, deterministic=True)
 
 
