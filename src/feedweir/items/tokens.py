@@ -1,0 +1,258 @@
+"""The words of whole Arrow columns as flat arrays: the fast path of the analyser.
+
+One kernel reads the bytes. A word that cannot be folded character by character (combining marks, ligatures, …) leaves
+a placeholder; the distinct raw forms among them are asked of the reference, each once, and put in their places.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from feedweir.items import text_kernels as kernels
+from feedweir.items.characters import tables
+from feedweir.items.words import stems, words
+
+VALUE_GAP = 100
+"""How far positions jump between two values of a list, so that no phrase reaches from one into the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The words of n rows. Token i of row r, for `offsets[r] <= i < offsets[r + 1]`, is the UTF-8 bytes
+    `text[starts[i] : starts[i] + lengths[i]]`; words are equal when their bytes are, `hashes` only suggest
+    it."""
+
+    offsets: NDArray[np.int64]
+    hashes: NDArray[np.uint64]
+    starts: NDArray[np.int64]
+    lengths: NDArray[np.int32]
+    positions: NDArray[np.int32]
+    """The place of the token in its row, from 0; consecutive within a value, `VALUE_GAP` further in the
+    next."""
+    text: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        """How many rows."""
+        return len(self.offsets) - 1
+
+    def word(self, token: int) -> str:
+        """One token as a string: for explanations and tests."""
+        start = self.starts[token]
+        return bytes(self.text[start : start + self.lengths[token]]).decode()
+
+    def words(self, row: int) -> list[str]:
+        return [self.word(token) for token in range(self.offsets[row], self.offsets[row + 1])]
+
+
+@dataclass(slots=True)
+class FormCache:
+    """The words of raw forms that need their context (combining marks, ligatures, …), each worked out once.
+    It is emptied when full; what it holds never changes an answer."""
+
+    max_forms: int = 100_000
+    known: dict[bytes, tuple[bytes, ...]] = field(default_factory=dict)
+
+    def words(self, form: bytes) -> tuple[bytes, ...]:
+        result = self.known.get(form)
+        if result is None:
+            result = tuple(word.encode() for word in words(form.decode()))
+            if len(self.known) >= self.max_forms:
+                self.known.clear()
+            self.known[form] = result
+        return result
+
+
+FORMS = FormCache()
+"""The cache of this process."""
+
+
+def analyse(
+    column: pa.Array | pa.ChunkedArray, *, is_html: bool = False, language: str = "", forms: FormCache = FORMS
+) -> Tokens:
+    """The words of every row of a column of strings or of lists of strings; a null has none."""
+    row_offsets, values = _flattened(column)
+    data, data_offsets = _bytes_of(values)
+    scanned = _scanned(data, data_offsets, is_html, forms)
+    if language:
+        scanned = _stemmed(scanned, language)
+    offsets = np.empty(len(row_offsets), np.int64)
+    positions = np.empty(len(scanned.hashes), np.int32)
+    kernels.place(row_offsets, scanned.offsets, VALUE_GAP, offsets, positions)
+    return replace(scanned, offsets=offsets, positions=positions)
+
+
+def distinct(tokens: Tokens) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """(`ids`, `firsts`): equal words have equal ids, numbered by first sight, which was at token
+    `firsts[id]`."""
+    return _distinct(tokens.text, tokens.starts, tokens.lengths, tokens.hashes)
+
+
+def _flattened(column: pa.Array | pa.ChunkedArray) -> tuple[NDArray[np.int64], pa.Array]:
+    """(value offsets of rows, values) of a column; a column of plain strings has one value a row."""
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if not (pa.types.is_list(array.type) or pa.types.is_large_list(array.type)):
+        return np.arange(len(array) + 1, dtype=np.int64), array
+    counts = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)]), array.flatten()
+
+
+def _bytes_of(values: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """The UTF-8 bytes of strings and their offsets, without copying the bytes."""
+    if not (pa.types.is_large_binary(values.type) or pa.types.is_binary(values.type)):
+        values = values.cast(pa.string()) if not pa.types.is_large_string(values.type) else values
+    if values.null_count:
+        values = pc.fill_null(
+            values, pa.scalar("" if not pa.types.is_binary(values.type) else b"", values.type)
+        )
+    is_large = pa.types.is_large_string(values.type) or pa.types.is_large_binary(values.type)
+    _, offsets, data = values.buffers()
+    if offsets is None or len(values) == 0:
+        return np.zeros(0, np.uint8), np.zeros(len(values) + 1, np.int64)
+    every_offset = np.frombuffer(offsets, np.int64 if is_large else np.int32)
+    used = every_offset[values.offset : values.offset + len(values) + 1].astype(np.int64)
+    return np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8), used
+
+
+def _folds_of_bytes(specials: bytes) -> NDArray[np.uint8]:
+    """What the kernel does with a byte; `specials` and bytes of longer characters need a look."""
+    folds = [ord(chr(b).lower()) if chr(b).isalnum() else 0 for b in range(128)] + [1] * 128
+    return np.array([1 if b in specials else fold for b, fold in enumerate(folds)], np.uint8)
+
+
+_PLAIN, _HTML = _folds_of_bytes(b""), _folds_of_bytes(b"<&")
+
+
+@dataclass(frozen=True, slots=True)
+class _Units:
+    """Words that need their context: their placeholder tokens, and where their raw bytes are in the input."""
+
+    tokens: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+
+
+def _scanned(
+    data: NDArray[np.uint8], data_offsets: NDArray[np.int64], is_html: bool, forms: FormCache
+) -> Tokens:
+    """Tokens with offsets of values; words that need their context are resolved through `forms`."""
+    n_bytes = int(data_offsets[-1] - data_offsets[0])
+    longest = int(np.diff(data_offsets).max(initial=0))
+    # Most text has fewer than a word in four bytes; memory that is never touched costs, so the guess is low.
+    guess = (n_bytes // 4 + longest + 16, n_bytes // 64 + longest + 16)
+    tokens, units = _scan(data, data_offsets, is_html, *guess) or _certain_scan(data, data_offsets, is_html)
+    return _with_forms(tokens, data, units, forms) if len(units.tokens) else tokens
+
+
+def _certain_scan(
+    data: NDArray[np.uint8], data_offsets: NDArray[np.int64], is_html: bool
+) -> tuple[Tokens, _Units]:
+    n_bytes = int(data_offsets[-1] - data_offsets[0])
+    result = _scan(data, data_offsets, is_html, n_bytes, n_bytes)
+    assert result is not None  # no token is shorter than a byte
+    return result
+
+
+def _scan(
+    data: NDArray[np.uint8], data_offsets: NDArray[np.int64], is_html: bool, max_tokens: int, max_units: int
+) -> tuple[Tokens, _Units] | None:
+    """One pass of the kernel; nothing when the tokens did not fit."""
+    value_offsets = np.empty(len(data_offsets), np.int64)
+    hashes, starts = np.empty(max_tokens, np.uint64), np.empty(max_tokens, np.int64)
+    lengths = np.empty(max_tokens, np.int32)
+    text = np.empty(int(data_offsets[-1] - data_offsets[0]) + 4, np.uint8)
+    units = _Units(*(np.empty(max_units, np.int64) for _ in range(3)))
+    characters = tables()
+    n, n_text, n_units, n_values = kernels.scan(
+        data, data_offsets, _HTML if is_html else _PLAIN, characters.classes, characters.folds,
+        kernels.ENTITY_BYTES, kernels.ENTITY_OFFSETS,
+        text, value_offsets, hashes, starts, lengths, units.tokens, units.starts, units.lengths,
+    )  # fmt: skip
+    if n_values < len(data_offsets) - 1:
+        return None
+    found = _Units(units.tokens[:n_units], units.starts[:n_units], units.lengths[:n_units])
+    nothing = np.empty(0, np.int32)
+    return Tokens(value_offsets, hashes[:n], starts[:n], lengths[:n], nothing, text[:n_text]), found
+
+
+def _with_forms(tokens: Tokens, data: NDArray[np.uint8], units: _Units, forms: FormCache) -> Tokens:
+    """Replace every placeholder by the words of its raw form, each distinct form asked for once."""
+    hashes = np.empty(len(units.tokens), np.uint64)
+    kernels.hash_all(data, units.starts, units.lengths, hashes)
+    ids, firsts = _distinct(data, units.starts, units.lengths, hashes)
+    results = [
+        forms.words(data[start : start + length].tobytes())
+        for start, length in zip(units.starts[firsts].tolist(), units.lengths[firsts].tolist(), strict=True)
+    ]
+    counts = np.array([len(result) for result in results], np.int64)
+    lexicon = _lexicon([word for result in results for word in result], len(tokens.text))
+    text = np.concatenate([tokens.text, lexicon.text])
+    if (counts == 1).all():
+        tokens.hashes[units.tokens] = lexicon.hashes[ids]
+        tokens.starts[units.tokens] = lexicon.starts[ids]
+        tokens.lengths[units.tokens] = lexicon.lengths[ids]
+        return replace(tokens, text=text)
+    return replace(_spliced(tokens, ids, counts, lexicon), text=text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lexicon:
+    """Some words as arrays: what `Tokens` holds, without rows."""
+
+    hashes: NDArray[np.uint64]
+    starts: NDArray[np.int64]
+    lengths: NDArray[np.int32]
+    text: NDArray[np.uint8]
+
+
+def _lexicon(found: list[bytes], text_start: int) -> _Lexicon:
+    """Words as arrays; their text will stand at `text_start` of a longer one."""
+    lengths = np.array([len(word) for word in found], np.int32)
+    starts = np.cumsum(lengths, dtype=np.int64) - lengths
+    text = np.frombuffer(b"".join(found), np.uint8)
+    hashes = np.empty(len(found), np.uint64)
+    kernels.hash_all(text, starts, lengths, hashes)
+    return _Lexicon(hashes, starts + text_start, lengths, text)
+
+
+def _spliced(tokens: Tokens, ids: NDArray[np.int32], counts: NDArray[np.int64], lexicon: _Lexicon) -> Tokens:
+    """Tokens in which the k-th placeholder has become the `counts[ids[k]]` words of its form."""
+    n = len(tokens.hashes) - len(ids) + int(counts[ids].sum())
+    offsets, hashes = np.empty_like(tokens.offsets), np.empty(n, np.uint64)
+    starts, lengths = np.empty(n, np.int64), np.empty(n, np.int32)
+    form_offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    kernels.splice(
+        tokens.offsets, tokens.hashes, tokens.starts, tokens.lengths, ids,
+        form_offsets, lexicon.hashes, lexicon.starts, lexicon.lengths,
+        offsets, hashes, starts, lengths,
+    )  # fmt: skip
+    return replace(tokens, offsets=offsets, hashes=hashes, starts=starts, lengths=lengths)
+
+
+def _distinct(
+    text: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.integer],
+    hashes: NDArray[np.uint64],
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    ids, firsts = np.empty(len(starts), np.int32), np.empty(len(starts), np.int64)
+    count = kernels.distinct(text, starts, lengths, hashes, ids, firsts)
+    return ids, firsts[:count]
+
+
+def _stemmed(tokens: Tokens, language: str) -> Tokens:
+    """Tokens with every word cut to its stem; each distinct word is stemmed once."""
+    ids, firsts = distinct(tokens)
+    found = stems([tokens.word(first) for first in firsts], language)
+    lexicon = _lexicon([stem.encode() for stem in found], 0)
+    return replace(
+        tokens,
+        hashes=lexicon.hashes[ids],
+        starts=lexicon.starts[ids],
+        lengths=lexicon.lengths[ids],
+        text=lexicon.text,
+    )
