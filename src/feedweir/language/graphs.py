@@ -8,30 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from feedweir.items.namespaces import NAMESPACES
 from feedweir.language.atoms import COMPARISONS
 from feedweir.language.predicates import Constant, Constraint, GraphPattern, GraphTerm, Iri, Triple, Variable
 from feedweir.language.suggest import near
 from feedweir.language.tokens import Cursor, unquoted
 from feedweir.language.values import is_number, number
 
-PREFIXES = {
-    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
-    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
-    "xsd": "http://www.w3.org/2001/XMLSchema#",
-    "rss": "http://purl.org/rss/1.0/",
-    "content": "http://purl.org/rss/1.0/modules/content/",
-    "sy": "http://purl.org/rss/1.0/modules/syndication/",
-    "dc": "http://purl.org/dc/elements/1.1/",
-    "dcterms": "http://purl.org/dc/terms/",
-    "atom": "http://www.w3.org/2005/Atom",
-    "foaf": "http://xmlns.com/foaf/0.1/",
+PREFIXES = NAMESPACES | {
     "doap": "http://usefulinc.com/ns/doap#",
-    "geo": "http://www.w3.org/2003/01/geo/wgs84_pos#",
-    "media": "http://search.yahoo.com/mrss/",
     "schema": "http://schema.org/",
     "sioc": "http://rdfs.org/sioc/ns#",
 }
-"""Known without being declared."""
+"""Known without being declared: those of feeds, and a few of what feeds link to."""
 
 
 @dataclass(slots=True)
