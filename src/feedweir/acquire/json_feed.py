@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from feedweir.acquire.elements import MAX_EXTENSIONS, MAX_TEXT_CHARS
+from feedweir.acquire.element_text import MAX_TEXT_CHARS
+from feedweir.acquire.elements import MAX_EXTENSIONS
 from feedweir.acquire.entry import Entry, Feed
 from feedweir.errors import DocumentError
 from feedweir.items.dates import date_of, epoch_us

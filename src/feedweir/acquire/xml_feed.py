@@ -6,15 +6,8 @@ from collections.abc import Iterator
 
 from lxml import etree
 
-from feedweir.acquire.elements import (
-    Reading,
-    atom_html,
-    atom_title,
-    inner_html,
-    person_name,
-    plain,
-    read_entry,
-)
+from feedweir.acquire.element_text import atom_html, atom_title, inner_html, person_name, plain
+from feedweir.acquire.elements import Reading, read_entry
 from feedweir.acquire.entry import Entry, Feed
 from feedweir.acquire.names import Names
 from feedweir.acquire.xml_tree import XmlTree
