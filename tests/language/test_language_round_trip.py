@@ -9,13 +9,13 @@ from feedweir.language.statements import Statement
 
 
 @given(predicates)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_a_predicate_reads_back_as_itself(predicate: Predicate) -> None:
     assert parse_predicate(format_predicate(predicate)) == predicate
 
 
 @given(statements)
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=250, deadline=None)
 def test_a_statement_reads_back_as_itself(statement: Statement) -> None:
     assert parse(format_statement(statement)) == (statement,)
 
@@ -28,7 +28,7 @@ def test_a_script_of_two_statements_reads_back_as_both(first: Statement, second:
 
 
 @given(statements)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_canonical_text_is_a_fixed_point(statement: Statement) -> None:
     text = format_statement(statement)
     assert format_statement(parse(text)[0]) == text

@@ -26,7 +26,7 @@ plain = st.fixed_dictionaries(
 
 
 @given(queries(), histories())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_a_plan_gives_what_the_query_says(query: Query, items: list[Item]) -> None:
     world = World()
     node = build(query, world, feed="F")
@@ -34,7 +34,7 @@ def test_a_plan_gives_what_the_query_says(query: Query, items: list[Item]) -> No
 
 
 @given(definitions, histories())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_feeds_of_feeds_give_what_their_definitions_say(queries: dict[str, Query], items: list[Item]) -> None:
     world = World(queries)
     plans = {name: build(query, world, feed=name) for name, query in queries.items()}
@@ -43,7 +43,7 @@ def test_feeds_of_feeds_give_what_their_definitions_say(queries: dict[str, Query
 
 
 @given(plain, histories())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_branches_give_the_items_of_a_feed_without_joins(
     queries: dict[str, Query], items: list[Item]
 ) -> None:

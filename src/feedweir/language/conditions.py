@@ -6,14 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from feedweir.errors import LanguageError
-from feedweir.language.atoms import WHOLE, atom, condition_on, quantity
+from feedweir.language.atoms import atom, condition_on
 from feedweir.language.graphs import braced_graph
 from feedweir.language.paths import tree_pattern
 from feedweir.language.predicates import FALSE, TRUE, And, AtLeast, FromFeeds, Not, Or, Predicate
 from feedweir.language.search import parse_search
 from feedweir.language.statements import Condition
+from feedweir.language.subjects import WHOLE
 from feedweir.language.tokens import Cursor
 from feedweir.language.values import name, variable
+from feedweir.language.word_atoms import quantity
 
 
 def predicate(c: Cursor) -> Predicate:

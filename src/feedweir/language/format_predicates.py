@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from feedweir.language.atoms import DEFAULT_THRESHOLD, terms_of
 from feedweir.language.predicates import (
     And,
     AtLeast,
@@ -38,6 +37,7 @@ from feedweir.language.statements import EVERY_SOURCE
 from feedweir.language.tokens import is_plain_name, quoted
 from feedweir.language.values import RESERVED
 from feedweir.language.windows import format_length
+from feedweir.language.word_atoms import DEFAULT_THRESHOLD, terms_of
 
 
 def format_predicate(predicate: Predicate) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from feedweir.items.namespaces import NAMESPACES
-from feedweir.language.atoms import COMPARISONS
 from feedweir.language.predicates import Constant, Constraint, GraphPattern, GraphTerm, Iri, Triple, Variable
 from feedweir.language.suggest import near
 from feedweir.language.tokens import Cursor, unquoted
+from feedweir.language.value_atoms import COMPARISONS
 from feedweir.language.values import is_number, number
 
 PREFIXES = NAMESPACES | {
@@ -187,10 +187,10 @@ def _using(c: Cursor, reading: _Reading) -> None:
 
 def _iri(c: Cursor) -> str:
     token = c.tokens[c.at]
-    if "://" not in token and not (token.startswith("<") and len(token) > 2):
+    if c.is_string() or ("://" not in token and not (token.startswith("<") and len(token) > 2)):
         raise c.error(f"{c.seen()} is not an IRI", expected=("an IRI, as in `<http://example.org/>`",))
     c.at += 1
-    return token.strip("<>'\"")
+    return token.strip("<>")
 
 
 def _finished(c: Cursor, reading: _Reading, start: int) -> GraphPattern:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from feedweir.items.attributes import AttributeType
-from feedweir.language.atoms import COMPARISONS, WHOLE, Subject, subject, threshold
 from feedweir.language.predicates import JoinAnd, JoinNot, JoinOr, JoinPredicate, Relates
+from feedweir.language.subjects import WHOLE, Subject, subject
 from feedweir.language.tokens import Cursor
+from feedweir.language.value_atoms import COMPARISONS
+from feedweir.language.word_atoms import threshold
 
 _WORDLESS = (AttributeType.TIME, AttributeType.NUMBER, AttributeType.LINK)
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
-from feedweir.language.atoms import COMPARISONS
 from feedweir.language.predicates import Comparison, PatternNode, TreePattern
 from feedweir.language.tokens import Cursor
+from feedweir.language.value_atoms import COMPARISONS
 from feedweir.language.values import RESERVED, is_number, number
 
 

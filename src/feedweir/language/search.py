@@ -7,31 +7,22 @@ the space, as search engines have it: `rock concert | festival` wants rock, and 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from datetime import datetime
-from typing import cast
 
 from feedweir.errors import LanguageError
-from feedweir.items.links import is_host
-from feedweir.language.atoms import PARTS, has_word
 from feedweir.language.predicates import (
     And,
     AtLeast,
     Compare,
-    Comparison,
     Contains,
-    DatePart,
-    Extends,
-    FromFeeds,
     Not,
     Or,
     Predicate,
-    References,
     Term,
 )
+from feedweir.language.search_fields import FIELDS, TEXT_FIELDS, ranged
 from feedweir.language.suggest import near
 from feedweir.language.tokens import MAX_DEPTH, check_readable
-from feedweir.language.values import is_number, time_of
+from feedweir.language.word_atoms import has_word
 
 _TOKEN = re.compile(
     r"""(?<![^\s(|,:])[-+!](?=[^\s)|,])      # not
@@ -42,23 +33,6 @@ _TOKEN = re.compile(
       | [^\s()|",“”]++""",
     re.VERBOSE,
 )
-_TEXT_FIELDS = {
-    "intitle": "title",
-    "title": "title",
-    "allintitle": "title",
-    "insummary": "summary",
-    "summary": "summary",
-    "description": "summary",
-    "intext": "content",
-    "content": "content",
-    "author": "author",
-    "inauthor": "author",
-    "tag": "category",
-    "label": "category",
-    "category": "category",
-    "inurl": "link",
-    "source": "source",
-}
 _STRUCTURED = ("author", "title", "category", "summary", "description", "content")
 """What may follow `in`: `broder in author`."""
 
@@ -189,7 +163,7 @@ class _Box:
         if term is None:
             return None
         if self.peek() == "in" and self.at + 1 < len(self.tokens) and self.tokens[self.at + 1] in _STRUCTURED:
-            attribute = _TEXT_FIELDS[self.tokens[self.at + 1]]
+            attribute = TEXT_FIELDS[self.tokens[self.at + 1]]
             self.at += 2
         return Contains(attribute or None, (term,), 1)
 
@@ -197,17 +171,17 @@ class _Box:
         low, high = self.tokens[self.at + 1 : self.at + 2], self.tokens[self.at + 3 : self.at + 4]
         if self.tokens[self.at + 2 : self.at + 3] != ["to"] or not low or not high:
             raise self.error("this range is not complete", hint="year inrange 1988 to 2000")
-        found = self._range("year", f"{low[0]}..{high[0]}")
+        found = ranged(self, "year", f"{low[0]}..{high[0]}")
         self.at += 4
         return found
 
     def field(self, name: str, is_equal: bool, attribute: str) -> Predicate | None:
         """`field:value`; a field that nobody knows is text."""
         start = self.at - 1
-        reader = _FIELDS.get(name)
-        about = _TEXT_FIELDS.get(name)
+        reader = FIELDS.get(name)
+        about = TEXT_FIELDS.get(name)
         if reader is None and about is None:
-            hint = near(name, (*_FIELDS, *_TEXT_FIELDS), 1)
+            hint = near(name, (*FIELDS, *TEXT_FIELDS), 1)
             if hint and name not in ("re", "fw", "fwd"):
                 raise self.error(f"`{name}:` is not a field", at=start, hint=hint)
             value = self.peek()
@@ -226,85 +200,13 @@ class _Box:
         if not value:
             raise self.error(f"`{name}:` needs a value")
         self.at += 1
-        return cast(Callable[[_Box, str, str], Predicate], reader)(self, name, value)
-
-    def site(self, name: str, value: str) -> Predicate:
-        self._check_url(name, value)
-        return Extends("link", value)
-
-    def link(self, name: str, value: str) -> Predicate:
-        self._check_url(name, value)
-        return References(None, value) if is_host(value) else Extends(None, value)
-
-    def _check_url(self, name: str, value: str) -> None:
-        if not value or any(character.isspace() for character in value):
-            raise self.error(f"`{value}` is not a URL or host", at=self.at - 1, hint=f"{name}:example.org")
-
-    def feed(self, name: str, value: str) -> Predicate:
-        if not value.strip():
-            raise self.error(f"`{name}:` needs the name of a source", at=self.at - 1)
-        return FromFeeds((value,))
-
-    def language(self, _: str, value: str) -> Predicate:
-        """`en` is also `en-gb`: all that lies between `en-` and the next sign."""
-        exact = Compare("language", "=", value)
-        if "-" in value:
-            return exact
-        regional = And((Compare("language", ">=", f"{value}-"), Compare("language", "<", f"{value}.")))
-        return Or((exact, regional))
-
-    def _range(self, name: str, value: str) -> Predicate:
-        """`year:2000`, `year:1988..2000`, `year:1988..`; the same for months, days and dates."""
-        low, dots, high = value.partition("..")
-        bounds: list[tuple[Comparison, str]] = [("=", low)] if not dots else []
-        bounds += [(">=", low)] if dots and low else []
-        bounds += [("<=", high)] if dots and high else []
-        parts = tuple(self._bound(name, op, text) for op, text in bounds)
-        if not parts:
-            raise self.error(f"`{name}:` needs a value", hint=f"{name}:1988..2000")
-        return And(parts) if len(parts) > 1 else parts[0]
-
-    def _bound(self, name: str, op: Comparison, text: str) -> Predicate:
-        if name == "date":
-            return Compare("published", op, self._date(text), "date")
-        part = cast(DatePart, name)
-        if not is_number(text) or not PARTS[part][0] <= float(text) <= PARTS[part][1]:
-            raise self.error(f"`{text}` is not a {name}", at=self.at - 1, hint=f"{name}:5 or {name}:1..7")
-        return Compare("published", op, float(text), part)
-
-    def before(self, _: str, value: str) -> Predicate:
-        return Compare("published", "<", self._date(value))
-
-    def after(self, _: str, value: str) -> Predicate:
-        return Compare("published", ">=", self._date(value))
-
-    def _date(self, text: str) -> datetime:
-        found = time_of(text)
-        if found is None:
-            raise self.error(f"`{text}` is not a date", at=self.at - 1, hint="write it as 2020-11-03")
-        return found
+        assert reader is not None
+        return reader(self, name, value)
 
     def _deeper(self) -> None:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise self.error("too deep", hint=f"brackets may nest {MAX_DEPTH} deep")
-
-
-_FIELDS: dict[str, Callable[[_Box, str, str], Predicate]] = {
-    "site": _Box.site,
-    "link": _Box.link,
-    "links": _Box.link,
-    "lang": _Box.language,
-    "language": _Box.language,
-    "feed": _Box.feed,
-    "year": _Box._range,
-    "month": _Box._range,
-    "day": _Box._range,
-    "date": _Box._range,
-    "before": _Box.before,
-    "after": _Box.after,
-    "since": _Box.after,
-}
 
 
 def _plain(token: str) -> str:
