@@ -10,6 +10,7 @@ from feedweir.match.dictionary_kernels import Dictionary
 from feedweir.match.explain import Finder
 from feedweir.match.facts import streams_of, texts_of, values_of_batch
 from feedweir.match.index import Index
+from feedweir.match.trie_kernels import atoms_finding
 
 
 def finders_of(index: Index, query: int, items: pa.RecordBatch) -> list[Finder]:
@@ -20,16 +21,12 @@ def finders_of(index: Index, query: int, items: pa.RecordBatch) -> list[Finder]:
 
 def root_atoms(index: Index, query: int) -> list[int]:
     """The atoms by which a query is found, each once."""
-    entries = index.trie.entries
-    wanted = [query, *(~np.flatnonzero(index.checks.queries == query))]
-    nodes = (
-        np.searchsorted(index.trie.entry_starts, np.flatnonzero(np.isin(entries, wanted)), side="right") - 1
-    )
-    n_roots = int(index.trie.child_starts[0])
-    while (nodes >= n_roots).any():
-        parents = np.searchsorted(index.trie.child_starts, nodes, side="right") - 1
-        nodes = np.where(nodes >= n_roots, parents, nodes)
-    return list(dict.fromkeys(index.trie.atoms[nodes].tolist()))
+    is_query = np.zeros(len(index.keys), bool)
+    is_query[query] = True
+    found: list[int] = atoms_finding(
+        index.trie.roots, index.trie.blocks, is_query, index.checks.queries == query
+    ).tolist()
+    return found
 
 
 def satisfied_atoms(index: Index, items: pa.RecordBatch) -> set[int]:

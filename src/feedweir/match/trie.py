@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from feedweir.match.arrays import frozen
 from feedweir.match.match_kernels import Trie
-from feedweir.match.trie_kernels import order_for_sharing, put_rarest_first
+from feedweir.match.trie_kernels import lay_blocks, order_for_sharing, put_rarest_first
 
 MAX_DEPTH = 9
 """Atoms of one conjunction that the trie tests; a longer one has the others verified by its check."""
@@ -31,17 +31,23 @@ def trie_of(offsets: Numbers, atoms: Numbers, entries: Numbers, probabilities: N
     n_nodes = len(node_atoms)
     child_counts = np.bincount(parents[parents >= 0], minlength=n_nodes)
     n_roots = int((parents < 0).sum())
-    roots = np.full(len(probabilities), -1, np.int32)
-    roots[node_atoms[:n_roots]] = np.arange(n_roots)
-    by_end = np.argsort(ends, kind="stable")
-    arrays = (
-        roots,
-        node_atoms.astype(np.int32),
-        (np.concatenate([[0], np.cumsum(child_counts)]) + n_roots).astype(np.int32),
-        np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=n_nodes))]).astype(np.int32),
-        entries[order][by_end].astype(np.int32),
-    )
-    return Trie(*map(frozen, arrays))
+    child_starts = np.concatenate([[0], np.cumsum(child_counts)]) + n_roots
+    entry_starts = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=n_nodes))])
+    by_end = entries[order][np.argsort(ends, kind="stable")]
+    return _laid_out(n_roots, node_atoms, child_starts, entry_starts, by_end, len(probabilities))
+
+
+def _laid_out(
+    n_roots: int, atoms: Numbers, child_starts: Numbers, entry_starts: Numbers, entries: Numbers, n_atoms: int
+) -> Trie:
+    places = np.zeros(len(atoms), np.int32)
+    arrays = [array.astype(np.int32) for array in (atoms, child_starts, entry_starts, entries)]
+    size = lay_blocks(n_roots, *arrays, places, np.empty(0, np.int32))
+    blocks = np.zeros(max(size, 1), np.int32)
+    lay_blocks(n_roots, *arrays, places, blocks)
+    roots = np.full(n_atoms, -1, np.int32)
+    roots[atoms[:n_roots]] = places[:n_roots]
+    return Trie(frozen(roots), frozen(blocks))
 
 
 def _padded(offsets: Numbers, atoms: Numbers) -> Numbers:

@@ -1,0 +1,22 @@
+"""Prospective search as published, method by method, beside the one that replaced them all."""
+
+from feedweir.match.prospective.choose import METHODS, PUBLISHED, KeywordSet, keyword_set, matcher
+from feedweir.match.prospective.methods import Clustered, Found, Matcher, Ordered, Primitive, Shared
+from feedweir.match.prospective.terms import TermSets, term_queries, term_sets
+
+__all__ = [
+    "METHODS",
+    "PUBLISHED",
+    "Clustered",
+    "Found",
+    "KeywordSet",
+    "Matcher",
+    "Ordered",
+    "Primitive",
+    "Shared",
+    "TermSets",
+    "keyword_set",
+    "matcher",
+    "term_queries",
+    "term_sets",
+]

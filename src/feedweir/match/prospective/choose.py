@@ -1,0 +1,102 @@
+"""One matcher by name, or the one that will touch least."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from feedweir.errors import SettingsError
+from feedweir.match.arrays import Array
+from feedweir.match.dictionary import dictionary_of, entries_of_tokens
+from feedweir.match.dictionary_kernels import Dictionary
+from feedweir.match.facts import texts_of
+from feedweir.match.keywords import keywords_of
+from feedweir.match.match_kernels import in_order
+from feedweir.match.matches import Matches
+from feedweir.match.prospective.methods import Clustered, Found, Matcher, Ordered, Primitive, Shared
+from feedweir.match.prospective.terms import TermSets, term_queries, term_sets
+from feedweir.match.scopes import WHOLE
+from feedweir.match.store import KeywordQueries, table_of
+
+CACHE_BYTES = 1 << 20
+_ACCUMULATOR_BYTES = 16
+_OPENED_SHARE = 0.01
+"""How many of a partition's queries a document opens accumulators for, as the published figures have it."""
+
+METHODS: dict[str, Callable[[TermSets, int], Matcher]] = {
+    "primitive": Primitive,
+    "ordered": Ordered,
+    "bloom": lambda queries, n_terms: Ordered(queries, n_terms, has_filter=True),
+    "partitioned": lambda queries, n_terms: Ordered(
+        queries, n_terms, has_filter=True, partitions=partitions_for(len(queries))
+    ),
+    "random-32": lambda queries, n_terms: Clustered(queries, n_terms, clustering="random"),
+    "alphabetical-32": lambda queries, n_terms: Clustered(queries, n_terms, clustering="alphabetical"),
+    "overlap-32": lambda queries, n_terms: Clustered(queries, n_terms),
+    "overlap-64": lambda queries, n_terms: Clustered(queries, n_terms, limit=64),
+    "overlap-96": lambda queries, n_terms: Clustered(queries, n_terms, limit=96),
+    "overlap-128": lambda queries, n_terms: Clustered(queries, n_terms, limit=128),
+    "shared": Shared,
+}
+PUBLISHED = tuple(name for name in METHODS if name != "shared")
+
+
+def partitions_for(n_queries: int) -> int:
+    """As many partitions as keep the accumulators of each in a cache of the second level."""
+    return max(1, round(n_queries * _OPENED_SHARE * _ACCUMULATOR_BYTES / (CACHE_BYTES / 4)))
+
+
+def matcher(name: str, queries: TermSets, n_terms: int, sample: TermSets | None = None) -> Matcher:
+    """The matcher of a name; `auto` compares what each would touch on a sample of documents."""
+    if name == "auto":
+        return chosen(queries, n_terms, sample) if sample is not None else Shared(queries, n_terms)
+    if name not in METHODS:
+        raise SettingsError(f"no matcher is called {name}", hint=f"known: auto, {', '.join(METHODS)}")
+    return METHODS[name](queries, n_terms)
+
+
+def chosen(queries: TermSets, n_terms: int, sample: TermSets) -> Matcher:
+    built = [METHODS[name](queries, n_terms) for name in METHODS]
+    return min(built, key=lambda one: touched(one.match(sample)))
+
+
+def touched(found: Found) -> float:
+    """Weighted by what each costs: a hash table's cell more than a bitmap's, an accumulator more than a test."""
+    return found.postings + 4.0 * found.accumulators + found.tests
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordSet:
+    """Plain keyword queries behind one of the matchers, from items to pairs like every compiled set."""
+
+    keys: Array
+    words: Dictionary
+    core: Matcher
+
+    def match(self, items: pa.RecordBatch) -> Matches:
+        found = self.core.match(documents_of(self.words, items))
+        return Matches(*in_order(found.rows, found.queries.copy(), self.keys))
+
+
+def keyword_set(queries: KeywordQueries, method: str = "auto") -> KeywordSet:
+    """Compile plain queries for one of the methods; each term must be one word."""
+    table = table_of(queries)
+    keywords = keywords_of(table)
+    if len(keywords.rows) != len(table):
+        raise SettingsError("the published methods take queries of single words only", hint="use compile_set")
+    sets, words = term_queries(keywords)
+    core = matcher(method, sets, len(words))
+    return KeywordSet(table.column("key").to_numpy(), dictionary_of([word.encode() for word in words]), core)
+
+
+def documents_of(words: Dictionary, items: pa.RecordBatch) -> TermSets:
+    """The known terms of every item."""
+    rows, terms = [], []
+    for tokens in texts_of(items, WHOLE).tokens.values():
+        entries = entries_of_tokens(words, tokens)
+        rows.append(np.repeat(np.arange(len(tokens)), np.diff(tokens.offsets))[entries >= 0])
+        terms.append(entries[entries >= 0])
+    return term_sets(np.concatenate(rows), np.concatenate(terms), items.num_rows)

@@ -1,0 +1,218 @@
+"""Compiled matching by counting: the published methods, on documents as sorted sets of term numbers.
+
+Accumulators live in a hash table that is addressed by query number, as query numbers are assigned at random.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+STAT_POSTINGS, STAT_FIRST_POSTINGS, STAT_ACCUMULATORS, STAT_TESTS = range(4)
+_BITS_PER_ENTRY = 16
+
+
+@njit(inline="always")
+def _power_above(n):  # type: ignore[no-untyped-def]
+    size = 64
+    while size < n:
+        size *= 2
+    return size
+
+
+@njit(inline="always")
+def _slot_of(table, mask, query):  # type: ignore[no-untyped-def]
+    """Where a query is, or the empty slot where it would be."""
+    slot = query & mask
+    while table[slot] != -1 and table[slot] != query:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@njit(cache=True)
+def _grown(array, n):  # type: ignore[no-untyped-def]
+    larger = np.empty(2 * max(len(array), n), array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+@njit(cache=True, nogil=True)
+def match_primitive(offsets, terms, starts, postings, sizes):  # type: ignore[no-untyped-def]
+    """Count the terms of every query that shares one with the document; it matches when all are counted."""
+    rows = np.empty(1024, np.int32)
+    queries = np.empty(1024, np.int32)
+    n = 0
+    stats = np.zeros(4, np.int64)
+    table = np.empty(64, np.int32)
+    counts = np.empty(64, np.int32)
+    for row in range(len(offsets) - 1):
+        total = 0
+        for i in range(offsets[row], offsets[row + 1]):
+            total += starts[terms[i] + 1] - starts[terms[i]]
+        size = _power_above(2 * min(total, len(sizes)))
+        if size > len(table):
+            table = np.empty(size, np.int32)
+            counts = np.empty(size, np.int32)
+        table[:size] = -1
+        mask = size - 1
+        for i in range(offsets[row], offsets[row + 1]):
+            for p in range(starts[terms[i]], starts[terms[i] + 1]):
+                slot = _slot_of(table, mask, postings[p])
+                if table[slot] == -1:
+                    table[slot] = postings[p]
+                    counts[slot] = 1
+                    stats[STAT_ACCUMULATORS] += 1
+                else:
+                    counts[slot] += 1
+        stats[STAT_POSTINGS] += total
+        for slot in range(size):
+            query = table[slot]
+            if query != -1 and counts[slot] == sizes[query]:
+                if n == len(rows):
+                    rows, queries = _grown(rows, n), _grown(queries, n)
+                rows[n] = row
+                queries[n] = query
+                n += 1
+    return rows[:n], queries[:n], stats
+
+
+@njit(cache=True, nogil=True)
+def match_ordered(offsets, terms, firsts, first_postings, rests, rest_postings, sizes, has_filter):  # type: ignore[no-untyped-def]
+    """Only a query's rarest term opens an accumulator; others count where one is open, asked of a bitmap first.
+
+    `firsts[p, t]` and `rests[p, t]` are where the postings of term t begin in partition p.
+    """
+    rows = np.empty(1024, np.int32)
+    queries = np.empty(1024, np.int32)
+    n = 0
+    stats = np.zeros(4, np.int64)
+    table = np.empty(64, np.int32)
+    counts = np.empty(64, np.int32)
+    bits = np.zeros(64, np.uint8)
+    for row in range(len(offsets) - 1):
+        for part in range(len(firsts)):
+            total = 0
+            for i in range(offsets[row], offsets[row + 1]):
+                total += firsts[part, terms[i] + 1] - firsts[part, terms[i]]
+            size = _power_above(2 * total)
+            if size > len(table):
+                table = np.empty(size, np.int32)
+                counts = np.empty(size, np.int32)
+                bits = np.zeros(size * _BITS_PER_ENTRY // 8, np.uint8)
+            table[:size] = -1
+            mask = size - 1
+            bit_mask = size * _BITS_PER_ENTRY // 2 - 1
+            if has_filter:
+                bits[: (bit_mask + 1) // 8] = 0
+            for i in range(offsets[row], offsets[row + 1]):
+                for p in range(firsts[part, terms[i]], firsts[part, terms[i] + 1]):
+                    query = first_postings[p]
+                    slot = _slot_of(table, mask, query)
+                    table[slot] = query
+                    counts[slot] = 1
+                    if has_filter:
+                        bit = query & bit_mask
+                        bits[bit >> 3] |= np.uint8(1) << np.uint8(bit & 7)
+            stats[STAT_ACCUMULATORS] += total
+            stats[STAT_FIRST_POSTINGS] += total
+            for i in range(offsets[row], offsets[row + 1]):
+                first, last = rests[part, terms[i]], rests[part, terms[i] + 1]
+                stats[STAT_POSTINGS] += last - first
+                for p in range(first, last):
+                    query = rest_postings[p]
+                    if has_filter:
+                        bit = query & bit_mask
+                        if not (bits[bit >> 3] >> np.uint8(bit & 7)) & 1:
+                            continue
+                    slot = _slot_of(table, mask, query)
+                    if table[slot] != -1:
+                        counts[slot] += 1
+            for slot in range(size):
+                query = table[slot]
+                if query != -1 and counts[slot] == sizes[query]:
+                    if n == len(rows):
+                        rows, queries = _grown(rows, n), _grown(queries, n)
+                    rows[n] = row
+                    queries[n] = query
+                    n += 1
+    stats[STAT_POSTINGS] += stats[STAT_FIRST_POSTINGS]
+    return rows[:n], queries[:n], stats
+
+
+@njit(cache=True, nogil=True)
+def match_clustered(  # type: ignore[no-untyped-def]
+    offsets,
+    terms,
+    firsts,
+    first_postings,
+    rests,
+    rest_postings,
+    rest_bits,
+    members,
+    member_queries,
+    member_masks,
+):
+    """As `match_ordered` over superqueries: an accumulator has a bit a term, and every member tests its own mask."""
+    rows = np.empty(1024, np.int32)
+    queries = np.empty(1024, np.int32)
+    n = 0
+    n_words = member_masks.shape[1]
+    stats = np.zeros(4, np.int64)
+    table = np.empty(64, np.int32)
+    masks = np.empty((64, n_words), np.uint32)
+    bits = np.zeros(64, np.uint8)
+    for row in range(len(offsets) - 1):
+        total = 0
+        for i in range(offsets[row], offsets[row + 1]):
+            total += firsts[terms[i] + 1] - firsts[terms[i]]
+        size = _power_above(2 * total)
+        if size > len(table):
+            table = np.empty(size, np.int32)
+            masks = np.empty((size, n_words), np.uint32)
+            bits = np.zeros(size * _BITS_PER_ENTRY // 8, np.uint8)
+        table[:size] = -1
+        mask = size - 1
+        bit_mask = size * _BITS_PER_ENTRY // 2 - 1
+        bits[: (bit_mask + 1) // 8] = 0
+        for i in range(offsets[row], offsets[row + 1]):
+            for p in range(firsts[terms[i]], firsts[terms[i] + 1]):
+                one = first_postings[p]
+                slot = _slot_of(table, mask, one)
+                table[slot] = one
+                for word in range(n_words):
+                    masks[slot, word] = 0
+                bit = one & bit_mask
+                bits[bit >> 3] |= np.uint8(1) << np.uint8(bit & 7)
+        stats[STAT_ACCUMULATORS] += total
+        stats[STAT_FIRST_POSTINGS] += total
+        for i in range(offsets[row], offsets[row + 1]):
+            first, last = rests[terms[i]], rests[terms[i] + 1]
+            stats[STAT_POSTINGS] += last - first
+            for p in range(first, last):
+                one = rest_postings[p]
+                bit = one & bit_mask
+                if not (bits[bit >> 3] >> np.uint8(bit & 7)) & 1:
+                    continue
+                slot = _slot_of(table, mask, one)
+                if table[slot] != -1:
+                    masks[slot, rest_bits[p] >> 5] |= np.uint32(1) << np.uint32(rest_bits[p] & 31)
+        for slot in range(size):
+            one = table[slot]
+            if one == -1:
+                continue
+            stats[STAT_TESTS] += members[one + 1] - members[one]
+            for member in range(members[one], members[one + 1]):
+                word = 0
+                while (
+                    word < n_words
+                    and masks[slot, word] & member_masks[member, word] == member_masks[member, word]
+                ):
+                    word += 1
+                if word == n_words:
+                    if n == len(rows):
+                        rows, queries = _grown(rows, n), _grown(queries, n)
+                    rows[n] = row
+                    queries[n] = member_queries[member]
+                    n += 1
+    stats[STAT_POSTINGS] += stats[STAT_FIRST_POSTINGS]
+    return rows[:n], queries[:n], stats
