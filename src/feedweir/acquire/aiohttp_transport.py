@@ -73,7 +73,7 @@ class AiohttpTransport:
         if self._session is None:
             raise RuntimeError("the transport is used outside its context")
         url = URL(request.url, encoded=True)
-        self._check_literal(url.host or "")
+        self._check_literal(url.raw_host or "")
         try:
             async with self._session.request(
                 request.method,

@@ -11,6 +11,10 @@ DEFAULT_PRICE = 750.0
 """What a request is worth in item-seconds of delay: a source with ten items a day is then looked at hourly."""
 
 
+_RESERVE = 0.98
+"""The part of a budget that is planned for; the rest keeps looks from having to wait their turn."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """Requests that all sources together may cost."""
@@ -55,7 +59,31 @@ def price_for(rates_s: Iterable[float], requests_s: float) -> float:
     return max((roots / requests_s) ** 2 / 2, 1e-6) if requests_s > 0 else math.inf
 
 
-def adjusted(price: float, spent: float, allowed: float, gain: float = 0.5) -> float:
-    """The price after a while in which so much was spent of so much allowed."""
-    ratio: float = min(max(spent / max(allowed, 1e-9), 0.25), 4.0)
-    return price * math.pow(ratio, 2 * gain)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steering:
+    """Keeps the price such that the budget is spent: no less, and on the whole no more."""
+
+    requests_s: float
+    correction: float = 1.0
+    """By how much sources spend more than their rates alone would tell."""
+    at_s: float = 0.0
+    requests: int = 0
+
+    def steered(
+        self, rates_s: Iterable[float], requests: int, waiting: int, at_s: float
+    ) -> tuple[Steering, float]:
+        """The price from now on, when so many requests were made after so many seconds, and so many wait."""
+        elapsed_s = at_s - self.at_s
+        if elapsed_s <= 0:
+            return self, self.correction * price_for(rates_s, self.requests_s)
+        lately = (requests + waiting - self.requests) / (elapsed_s * self.requests_s)
+        overall = (requests + waiting) / (at_s * self.requests_s)
+        # Slow to follow the hours of a day, for prices are what carries requests from quiet hours to busy ones.
+        step = math.pow(_within(lately, 2.0), 0.15) * math.pow(_within(overall / _RESERVE, 1.25), 0.5)
+        correction = min(max(self.correction * step, 1e-3), 1e3)
+        steering = replace(self, correction=correction, at_s=at_s, requests=requests)
+        return steering, correction * price_for(rates_s, self.requests_s)
+
+
+def _within(ratio: float, factor: float) -> float:
+    return min(max(ratio, 1 / factor), factor)

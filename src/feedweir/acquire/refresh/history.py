@@ -1,142 +1,201 @@
-"""What a source's past says of its future: how much it publishes, at which hours, how much it shows at once.
+"""What a source's past says of its future: how much it publishes, in which rhythm, how much it shows at once.
 
-A day is cut into quarter hours, each with a decayed count of items and of seconds watched; weekdays have a factor
-each. Nobody knows when between two looks an item appeared, so it is shared out among the quarter hours in proportion
-to what was known before: repeated, that sharpens the rhythm to the quarter hour in which a publisher's clock strikes.
+The rate at a moment is a mean rate times four factors: the hour of the day, the weekday, the minutes of the hour
+(many publishers' clocks strike at fixed ones) and the time since the last change (others publish every so often).
+Nobody knows when between two looks an item appeared; the fit shares it out over the interval in proportion to the
+rate it has found so far, and repeats, which sharpens the factors to the minutes at which things really happen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-SLOTS = 96
-SLOT_S = 86_400 // SLOTS
-DAYS = 7
+SLOT_S = 300
+"""The grain of everything here."""
+MAX_LOOKS = 256
+UNKNOWN = 65_535
+"""The count of a document whose items nobody has counted yet."""
 
-_HALF_LIFE_S = 21 * 86_400.0
-_LONGEST = timedelta(days=7)
-_PRIOR_RATE = 4 / 86_400.0
-"""Items a second that an unknown source is taken to publish …"""
+_SIZES = (24, 7, 12, 30)
+_SIZE = sum(_SIZES)
+_PRIOR_EVENTS = np.repeat((3.0, 6.0, 0.05, 0.2), _SIZES)
+"""How many changes a place in a table must have had before it counts as much as what is assumed of it."""
+_PRIOR_RATE_S = 4 / 86_400.0
 _PRIOR_S = 6 * 3_600.0
-"""… until it has been watched for about this long."""
-_SLOT_PRIOR_S = 600.0
-"""The same for one quarter hour against the whole day."""
-_DAY_PRIOR_S = 86_400.0
+_HALF_LIFE_S = 14 * 86_400.0
+_ROUNDS = 12
+_HEDGE = 0.3
+"""How much of the rate is taken to be even, whatever the rhythm says: the world changes, and looks must notice."""
 _SATURATED = 1.5
 """When nothing of the last document is left, some items were never seen: count them in."""
+_FLAT = np.ones(_SIZE, dtype=np.float32).tobytes()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """Sufficient statistics of a source. Arrays are kept as float32 bytes: a state stays a small, plain value."""
+    """The last looks at a source, and what was made of them. Arrays are bytes: a state stays a plain value."""
 
-    counts: bytes = bytes(4 * SLOTS)
-    watched: bytes = bytes(4 * SLOTS)
-    """Seconds of each quarter hour that lie between two looks."""
-    day_counts: bytes = bytes(4 * DAYS)
-    day_watched: bytes = bytes(4 * DAYS)
+    times: bytes = b""
+    """Of the looks, oldest first, in seconds (uint32)."""
+    counts: bytes = b""
+    """New items that each look found (uint16)."""
+    factors: bytes = _FLAT
+    """The four tables of the rhythm, one after the other (float32)."""
+    rate_s: float = _PRIOR_RATE_S
+    """Items a second, where all factors are 1."""
+    burst: float = 1.0
+    """Items that come with a change, on average."""
+    changed_at: float = -1.0
+    """About when the last item appeared, as a timestamp; -1 when none did."""
     shown: float = 0.0
     """How many items a document shows; 0 when none was counted yet."""
-    spread: float = 1.0
-    """Variance of a count over its mean: 1 for items that come one by one, more when they come in bursts."""
 
 
-def rate_s(history: History) -> float:
-    """Items a second, over all hours."""
-    counts, watched = _array(history.counts), _array(history.watched)
-    return float((counts.sum() + _PRIOR_RATE * _PRIOR_S) / (watched.sum() + _PRIOR_S))
+def looked(history: History, at: datetime, *, is_changed: bool) -> History:
+    """A look more: it found nothing new, or a document whose items are still to be counted."""
+    moment = int(at.timestamp())
+    times, counts = _looks(history)
+    if len(times) and moment <= times[-1]:
+        return history
+    # The first document of a source is all new, which tells nothing of its rhythm.
+    is_news = is_changed and len(times) > 0
+    times, counts = np.append(times, moment), np.append(counts, UNKNOWN if is_news else 0)
+    changed_at = float(moment) if is_news else history.changed_at
+    return replace(_kept(history, times, counts), changed_at=changed_at)
 
 
-def expected(history: History, start: float, slots: int) -> Array:
-    """Items expected in each of the next quarter hours, from the one that holds the timestamp `start`."""
-    first = int(start // SLOT_S)
-    places = np.arange(first, first + slots)
-    return _rates(history)[places % SLOTS] * _day_factors(history)[_day_of(places)] * SLOT_S
-
-
-def observed(
+def counted(
     history: History,
-    start: datetime,
-    end: datetime,
+    at: datetime,
     new_items: int,
     shown: int = 0,
-    times: Sequence[datetime] = (),
+    *,
+    published: Sequence[datetime] = (),
+    peers: bytes = b"",
 ) -> History:
-    """What is known after two looks, `start` and `end`, between which so many items appeared.
+    """The items of a document that some earlier look brought, counted.
 
-    `times` are those of the new items that tell when they were published; the others are shared out.
+    `published` are the times of new items that tell theirs, `peers` is the rhythm to assume as long as nothing else
+    is known.
     """
-    if end <= start:
+    times, counts = _looks(history)
+    place = int(np.searchsorted(times, int(at.timestamp())))
+    if place == len(times) or times[place] != int(at.timestamp()) or counts[place] != UNKNOWN:
         return history
-    since, until = max(start, end - _LONGEST).timestamp(), end.timestamp()
-    places, seconds = _overlaps(since, until)
-    mean = _rates(history)[places % SLOTS] * _day_factors(history)[_day_of(places)] * seconds
-    items = float(new_items) * (_SATURATED if shown and new_items >= shown else 1.0)
-    parts = _shared_out(items, mean, places, [t.timestamp() for t in times if start < t <= end])
-    decay = 0.5 ** ((until - since) / _HALF_LIFE_S)
-    return History(
-        counts=_bytes(decay * _array(history.counts) + np.bincount(places % SLOTS, parts, SLOTS)),
-        watched=_bytes(decay * _array(history.watched) + np.bincount(places % SLOTS, seconds, SLOTS)),
-        day_counts=_bytes(decay * _array(history.day_counts) + np.bincount(_day_of(places), parts, DAYS)),
-        day_watched=_bytes(decay * _array(history.day_watched) + np.bincount(_day_of(places), seconds, DAYS)),
-        shown=_smoothed(history.shown, float(shown)) if shown else history.shown,
-        spread=_spread(history.spread, items, float(mean.sum())),
+    items = int(new_items * (_SATURATED if shown and new_items >= shown else 1.0))
+    counts[place] = min(items, UNKNOWN - 1)
+    times, counts = _dated(times, counts, place, [int(moment.timestamp()) for moment in published])
+    history = replace(_kept(history, times, counts), shown=_smoothed(history.shown, float(shown)))
+    return fitted(history, peers)
+
+
+def fitted(history: History, peers: bytes = b"") -> History:
+    """The same looks with rate and rhythm estimated anew."""
+    from feedweir.acquire.refresh.rhythm_kernels import fit
+
+    times, counts = _looks(history)
+    if len(times) < 2:
+        return history
+    known = counts[(counts > 0) & (counts < UNKNOWN)]
+    burst = float(known.mean()) if len(known) else 1.0
+    events = np.minimum(np.where(counts == UNKNOWN, burst, counts) / burst, 5.0)
+    weights = 0.5 ** ((times[-1] - times) / _HALF_LIFE_S)
+    factors = array(history.factors if history.factors != _FLAT else peers or _FLAT)
+    level, changed = fit(times, events, weights, factors, _PRIOR_EVENTS, array(peers or _FLAT), _ROUNDS)
+    return replace(
+        history,
+        factors=factors.astype(np.float32).tobytes(),
+        rate_s=level * burst,
+        burst=burst,
+        changed_at=changed * SLOT_S,
     )
 
 
-def _overlaps(since: float, until: float) -> tuple[NDArray[np.int64], Array]:
-    """The quarter hours between two moments, counted from the epoch, and how much of each lies between them."""
-    places = np.arange(int(since // SLOT_S), int(until // SLOT_S) + 1)
-    edges = places * float(SLOT_S)
-    return places, np.minimum(edges + SLOT_S, until) - np.maximum(edges, since)
+def mean_rate_s(history: History) -> float:
+    """Items a second, over all hours; a guess until the source has been watched for a while."""
+    times, counts = _looks(history)
+    watched_s = float(times[-1] - times[0]) if len(times) else 0.0
+    items = float(np.where(counts == UNKNOWN, history.burst, counts).sum())
+    return (items + _PRIOR_RATE_S * _PRIOR_S) / (watched_s + _PRIOR_S)
 
 
-def _shared_out(items: float, mean: Array, places: NDArray[np.int64], times: list[float]) -> Array:
-    dated = np.zeros(len(places))
-    for moment in times[: int(items)]:
-        dated[int(moment // SLOT_S) - places[0]] += 1.0
-    undated = float(items - dated.sum())
-    parts: Array = dated + undated * mean / mean.sum()
-    return parts
+def rhythm_of(histories: Iterable[History]) -> bytes:
+    """The factors of many sources together: what a new one may be taken for.
+
+    Only the clockwork of publishing, the minutes of the hour and the time between changes: hours and weekdays are a
+    matter of where a source lives.
+    """
+    logs = np.zeros(_SIZE)
+    sources = 0
+    for history in histories:
+        if len(history.times) > 4 * 8:
+            logs += np.log(np.clip(array(history.factors), 0.05, 20.0))
+            sources += 1
+    logs[: sum(_SIZES[:2])] = 0.0
+    return bytes(np.exp(logs / (sources + 2.0)).astype(np.float32))
 
 
-def _rates(history: History) -> Array:
-    counts, watched = _array(history.counts), _array(history.watched)
-    return (counts + _SLOT_PRIOR_S * rate_s(history)) / (watched + _SLOT_PRIOR_S)
+def expected(history: History, start: float, slots: int) -> tuple[Array, Array]:
+    """Items expected in each of the next slots, from the one that holds the timestamp `start`.
+
+    Twice: if nothing appears meanwhile, so that the last change grows older, and on the whole.
+    """
+    first = int(start // SLOT_S)
+    places = np.arange(first, first + slots)
+    hours, days, minutes, ages = np.split(array(history.factors), np.cumsum(_SIZES)[:-1])
+    whole = (
+        history.rate_s
+        * SLOT_S
+        * hours[places // 12 % 24]
+        * days[(places // 288 + 3) % 7]
+        * minutes[places % 12]
+    )
+    flat = mean_rate_s(history) * SLOT_S
+    whole = (1 - _HEDGE) * whole + _HEDGE * flat
+    if history.changed_at < 0:
+        return whole, whole
+    age = np.clip(places - history.changed_at / SLOT_S, 1.0, 2.0**12)
+    octaves = np.minimum((3.0 * np.log2(age)).astype(np.int64), len(ages) - 1)
+    return (1 - _HEDGE) * whole * ages[octaves] + _HEDGE * flat, whole
 
 
-def _day_factors(history: History) -> Array:
-    rate = rate_s(history)
-    counts, watched = _array(history.day_counts), _array(history.day_watched)
-    return (counts + _DAY_PRIOR_S * rate) / (watched + _DAY_PRIOR_S) / rate
+def array(data: bytes) -> Array:
+    return np.frombuffer(data, dtype=np.float32).astype(np.float64)
 
 
-def _spread(spread: float, items: float, mean: float) -> float:
-    """Moves slowly, and only by looks that could have told."""
-    if mean < 0.05:
-        return spread
-    return min(max(spread + 0.1 * ((items - mean) ** 2 / mean - spread), 1.0), 30.0)
+def _looks(history: History) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    times = np.frombuffer(history.times, dtype=np.uint32).astype(np.int64)
+    return times, np.frombuffer(history.counts, dtype=np.uint16).astype(np.int64)
+
+
+def _kept(history: History, times: NDArray[np.int64], counts: NDArray[np.int64]) -> History:
+    last, numbers = times[-MAX_LOOKS:].astype(np.uint32), counts[-MAX_LOOKS:].astype(np.uint16)
+    return replace(history, times=bytes(last), counts=bytes(numbers))
+
+
+def _dated(
+    times: NDArray[np.int64], counts: NDArray[np.int64], place: int, published: list[int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Items that tell when they were published are as good as a look at that moment."""
+    if place == 0:
+        return times, counts
+    moments = sorted(m for m in published if times[place - 1] < m < times[place])[: int(counts[place])]
+    if not moments:
+        return times, counts
+    known, each = np.unique(np.array(moments, dtype=np.int64), return_counts=True)
+    counts[place] -= each.sum()
+    return np.insert(times, place, known), np.insert(counts, place, each)
 
 
 def _smoothed(old: float, new: float) -> float:
     """Documents that show less count at once: room for fewer items is what loses them."""
+    if new == 0.0:
+        return old
     return new if old == 0.0 or new < old else old + 0.2 * (new - old)
-
-
-def _day_of(places: NDArray[np.int64]) -> NDArray[np.int64]:
-    return (places // SLOTS + 3) % DAYS  # the epoch began on a Thursday
-
-
-def _array(data: bytes) -> Array:
-    return np.frombuffer(data, dtype=np.float32).astype(np.float64)
-
-
-def _bytes(values: Array) -> bytes:
-    return values.astype(np.float32).tobytes()

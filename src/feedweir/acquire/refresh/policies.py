@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from feedweir.acquire.refresh.history import History, rate_s
+from feedweir.acquire.refresh.history import History, mean_rate_s
 
 
 class Policy(Protocol):
@@ -34,7 +34,7 @@ class RateProportional:
     items_per_look: float = 2.0
 
     def next_look(self, history: History, now: datetime, earliest: datetime, latest: datetime) -> datetime:
-        wait_s = min(self.items_per_look / rate_s(history), 366 * 86_400.0)
+        wait_s = min(self.items_per_look / mean_rate_s(history), 366 * 86_400.0)
         return bounded(now + timedelta(seconds=wait_s), earliest, latest)
 
 

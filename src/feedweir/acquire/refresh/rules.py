@@ -12,12 +12,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from feedweir.acquire.exchange import Changed, Failed, FetchResult, Gone, Reason, Unchanged
-from feedweir.acquire.refresh.history import observed
+from feedweir.acquire.refresh.history import counted, looked
 from feedweir.acquire.refresh.policies import Fixed, Policy
 from feedweir.acquire.refresh.state import Hints, SourceState
 from feedweir.items.model import FeedDescription
 
-_MAX_UNLEARNED = 8
 _MAX_DOUBLINGS = 20
 _GONE = "the publisher says that it is gone for good"
 
@@ -25,6 +24,8 @@ _GONE = "the publisher says that it is gone for good"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshRules:
     policy: Policy = field(default_factory=Fixed)
+    peers: bytes = b""
+    """The rhythm of all sources together (`history.rhythm_of`), which every source begins with."""
     floor_s: float = 900.0
     """Never sooner than this after a look, whatever a policy wishes."""
     cap_s: float = 86_400.0
@@ -78,15 +79,21 @@ def learned(
     now: datetime,
     rules: RefreshRules,
     *,
-    times: Sequence[datetime] = (),
+    published: Sequence[datetime] = (),
 ) -> SourceState:
-    """What counting a document's items teaches; it may come any time after the look that brought it."""
-    spans = [span for span in state.unlearned if span[1] == arrived]
-    if not spans:
-        return state
-    history = observed(state.history, *spans[0], new_items, shown, times)
-    unlearned = tuple(span for span in state.unlearned if span[1] != arrived)
-    return replanned(replace(state, history=history, unlearned=unlearned), now, rules)
+    """What counting a document's items teaches; it may come any time after the look that brought it.
+
+    `published` are the times that its new items tell, as far as they do.
+    """
+    history = counted(
+        state.history,
+        arrived,
+        new_items,
+        shown,
+        published=published,
+        peers=rules.peers,
+    )
+    return replanned(replace(state, history=history), now, rules)
 
 
 def described(state: SourceState, feed: FeedDescription) -> SourceState:
@@ -138,14 +145,6 @@ def fraction(source: str) -> float:
 
 def _looked(state: SourceState, outcome: Changed | Unchanged, now: datetime) -> SourceState:
     """Nothing new is a lesson at once; a document's items are counted later, by whoever parses it."""
-    history, unlearned = state.history, state.unlearned
-    if isinstance(outcome, Unchanged) and state.looked_at is not None:
-        history = observed(history, state.looked_at, now, 0)
-    elif isinstance(outcome, Changed) and state.looked_at is not None:
-        unlearned = (*unlearned, (state.looked_at, now))
-    if len(unlearned) > _MAX_UNLEARNED:
-        # Nobody counts: a changed document is at least one item.
-        history, unlearned = observed(history, *unlearned[0], 1), unlearned[1:]
     return replace(
         state,
         validators=outcome.validators,
@@ -153,8 +152,7 @@ def _looked(state: SourceState, outcome: Changed | Unchanged, now: datetime) -> 
         failures=0,
         failure="",
         is_unreadable=False,
-        history=history,
-        unlearned=unlearned,
+        history=looked(state.history, now, is_changed=isinstance(outcome, Changed)),
     )
 
 

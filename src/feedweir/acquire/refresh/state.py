@@ -49,8 +49,6 @@ class SourceState:
     """Every host the last look had to ask."""
     hints: Hints = Hints()
     history: History = field(default_factory=History)
-    unlearned: tuple[tuple[datetime, datetime], ...] = ()
-    """Looks that brought a document whose items have not been counted yet: (look before, this look)."""
     subscribers: int = 1
 
 
@@ -69,10 +67,6 @@ def from_json(text: str) -> SourceState:
     fields["hints"] = Hints(**_with_tuples(fields.get("hints", {})))
     history: dict[str, Any] = {name: _decoded(value) for name, value in fields.get("history", {}).items()}
     fields["history"] = History(**history)
-    fields["unlearned"] = tuple(
-        (datetime.fromisoformat(start), datetime.fromisoformat(end))
-        for start, end in fields.get("unlearned", ())
-    )
     return SourceState(**fields)
 
 

@@ -1,0 +1,176 @@
+"""Replay of a trace: what a policy would have seen, missed and seen late, had it been in charge.
+
+The policy meets the trace only through looks, by the very functions that run in production; what a feed will show
+later is out of its reach.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+from feedweir.acquire.exchange import Changed, FetchResult, Unchanged, Validators
+from feedweir.acquire.landing import Landed
+from feedweir.acquire.refresh.budget import Steering
+from feedweir.acquire.refresh.history import mean_rate_s, rhythm_of
+from feedweir.acquire.refresh.planned import Planned
+from feedweir.acquire.refresh.rules import RefreshRules, fraction, learned, next_check
+from feedweir.acquire.refresh.state import SourceState
+
+
+@dataclass(frozen=True, slots=True)
+class FeedTrace:
+    """What one feed showed: from each moment until the next, these items."""
+
+    moments: tuple[float, ...]
+    shown: tuple[tuple[str, ...], ...]
+
+    def at(self, moment: float) -> int:
+        """Which of its documents the feed shows at a moment."""
+        return max(bisect_right(self.moments, moment) - 1, 0)
+
+
+Trace = Mapping[str, FeedTrace]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """How a policy fared on a trace."""
+
+    requests: int
+    items: int
+    """That appeared after the first document of their feed."""
+    missed: int
+    delay_s: float
+    """Mean time from an item's appearance to the look that saw it, over those seen."""
+    unchanged: int
+    """Looks that found nothing new."""
+
+
+@dataclass(slots=True)
+class _Watch:
+    """One feed under watch: what a look at it finds, and what was found so far."""
+
+    trace: FeedTrace
+    appeared: dict[str, float]
+    state: SourceState
+    document: int = -1
+    seen: set[str] = field(default_factory=set)
+    unchanged: int = 0
+    delays_s: list[float] = field(default_factory=list)
+
+    def look(self, moment: float, rules: RefreshRules) -> None:
+        now = datetime.fromtimestamp(moment, UTC)
+        document = self.trace.at(moment)
+        items = self.trace.shown[document]
+        new = [item for item in items if item not in self.seen]
+        self._account(new, moment)
+        if document == self.document:
+            self.unchanged += 1
+            outcome: Changed | Unchanged = Unchanged(validators=Validators())
+            result = FetchResult(source=self.state.source, at=now, outcome=outcome)
+            self.state = next_check(self.state, result, now, rules)
+            return
+        landed = Landed(source=self.state.source, arrived=now, body=b"")
+        outcome = Changed(document=landed, validators=Validators())
+        result = FetchResult(source=self.state.source, at=now, outcome=outcome)
+        state = next_check(self.state, result, now, rules)
+        self.state = learned(state, now, len(new), len(items), now, rules)
+        self.document = document
+
+    def _account(self, new: Sequence[str], moment: float) -> None:
+        self.seen.update(new)
+        self.delays_s += [moment - self.appeared[item] for item in new if item in self.appeared]
+
+
+Steer = Callable[[RefreshRules, Sequence[SourceState], int, int, float], RefreshRules]
+"""(rules, states, requests so far, looks that wait, seconds so far) → rules: how a budget is kept to."""
+
+
+def simulate(
+    trace: Trace,
+    rules: RefreshRules,
+    *,
+    requests_s: float = math.inf,
+    burst_s: float = 3_600.0,
+    steer: Steer | None = None,
+    steer_every_s: float = 1_800.0,
+) -> Account:
+    """Play a trace from its first moment to its last, with a closing look at every feed that costs nothing.
+
+    Never more than `requests_s` requests a second, with what is unused in `burst_s` saved up: looks wait their turn.
+    """
+    start = min(feed.moments[0] for feed in trace.values())
+    end = max(feed.moments[-1] for feed in trace.values())
+    watches = [_watch(name, trace[name], start) for name in sorted(trace)]
+    queue = [(watch.state.next_at.timestamp(), place) for place, watch in enumerate(watches)]
+    heapq.heapify(queue)
+    steered = turn = start
+    requests = 0
+    while queue:
+        due, place = heapq.heappop(queue)
+        turn = max(turn, due - burst_s) + 1 / requests_s
+        moment = max(due, turn)
+        if moment > end:
+            break
+        while steer and moment >= steered + steer_every_s:
+            steered += steer_every_s
+            waiting = sum(due < steered for due, _ in queue)
+            states = [watch.state for watch in watches]
+            rules = steer(rules, states, requests, waiting, steered - start)
+        requests += 1
+        watches[place].look(moment, rules)
+        heapq.heappush(queue, (watches[place].state.next_at.timestamp(), place))
+    for watch in watches:
+        watch.look(end, rules)
+    return _account(watches, requests)
+
+
+def steering(requests_s: float) -> Steer:
+    """Steers a `Planned` policy to a budget, and shares the rhythm of all sources among them."""
+    current = Steering(requests_s=requests_s)
+
+    def steer(
+        rules: RefreshRules, states: Sequence[SourceState], requests: int, waiting: int, at_s: float
+    ) -> RefreshRules:
+        nonlocal current
+        histories = [state.history for state in states]
+        rates_s = [mean_rate_s(history) for history in histories]
+        current, price = current.steered(rates_s, requests, waiting, at_s)
+        return replace(rules, policy=Planned(price=price), peers=rhythm_of(histories))
+
+    return steer
+
+
+def _watch(name: str, feed: FeedTrace, start: float) -> _Watch:
+    first = datetime.fromtimestamp(start, UTC) + timedelta(seconds=3_600 * fraction(name))
+    watch = _Watch(feed, _appearances(feed), SourceState(source=name, url=name, next_at=first))
+    watch.seen.update(feed.shown[0])
+    return watch
+
+
+def _appearances(feed: FeedTrace) -> dict[str, float]:
+    """When each item appeared first; those of the first document were there before anybody looked."""
+    appeared: dict[str, float] = {}
+    known = set(feed.shown[0])
+    for moment, items in zip(feed.moments, feed.shown, strict=True):
+        for item in items:
+            if item not in known:
+                appeared.setdefault(item, moment)
+    return appeared
+
+
+def _account(watches: Sequence[_Watch], requests: int) -> Account:
+    items = sum(len(watch.appeared) for watch in watches)
+    delays_s = [delay for watch in watches for delay in watch.delays_s]
+    return Account(
+        requests=requests,
+        items=items,
+        missed=items - len(delays_s),
+        delay_s=sum(delays_s) / max(len(delays_s), 1),
+        unchanged=sum(watch.unchanged for watch in watches),
+    )
