@@ -44,12 +44,19 @@ def test_words_are_what_the_module_says(text: str) -> None:
     assert rows(analyse(pa.array([text]))) == [SAMPLES[text]]
 
 
+@pytest.mark.parametrize("marks", ["\u0651\u064c", "\u0e48\u0e38", "\u05c1\u05b8", "\u0651\u0650\u064c"])
+def test_marks_in_another_order_are_the_same_word(marks: str) -> None:
+    texts = [f"\u0635{marks}\u0628", f"\u0635{marks[::-1]}\u0628"]
+    first, second = rows(analyse(pa.array(texts), forms=FormCache()))
+    assert first == second == words(texts[0])
+
+
 def rows(tokens: Tokens) -> list[list[str]]:
     return [tokens.words(row) for row in range(len(tokens))]
 
 
 DIFFICULT = (
-    "aB9 _-'’.\n\u00a0éÉßİıſﬁǅΣςᾳᾼ\u0345\u0301\u0300\u0327\u0338\u093c\u094d\u0c4d\u0915\u093f\u0308"
+    "\u0651\u064c\u0650\u0e48\u0e38\u05c1\u05b8aB9 _-'’.\n\u00a0éÉßİıſﬁǅΣςᾳᾼ\u0345\u0301\u0300\u0327\u0338\u093c\u094d\u0c4d\u0915\u093f\u0308"
     "\u3042\u30ab\uff76\uff9e\u3099\u30fc手机㈱㎏™½²①ªⅣⓐ\u0e33\u0e49\u0e17\u0e35\u0f40\u0f71\u0f72\u0f73"
     "\u1100\u1161\u11a8각\uffa1\uffc2\uffda\u200b\u200c\u200d\u200e\u00ad\ufeff\ufe0f\u034f👍🏽\U0001f1e9ﷺﷲ"
     "\u09c7\u09be\u09d7אבשׁ\u05bc\u05c1\u0660\u06f1\U0001d400\U00010400\ufb1d\u2126\u212b\u023a\u13a0\uab70\u1e9e"
