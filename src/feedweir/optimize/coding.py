@@ -5,6 +5,7 @@ set.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -47,8 +48,8 @@ class Book:
 class LiteralRelations:
     """For each literal the literals it implies, itself included, and those it contradicts."""
 
-    implied: tuple[Numbers, ...]
-    contradicted: tuple[Numbers, ...]
+    implied: Sequence[AbstractSet[int]]
+    contradicted: Sequence[AbstractSet[int]]
 
     def clause_implies(self, one: Numbers, other: Numbers) -> bool:
         return all(not self.implied[literal].isdisjoint(other) for literal in one)
@@ -153,7 +154,7 @@ def _coded(
 
 
 def weaker_clauses(
-    clauses: Sequence[Numbers], implied: Sequence[Numbers], selectivity: np.ndarray
+    clauses: Sequence[Numbers], implied: Sequence[AbstractSet[int]], selectivity: np.ndarray
 ) -> tuple[Longs, Ints]:
     """For each clause, as runs, the clauses it implies: each of its literals must imply one of theirs."""
     with_literal: dict[int, list[int]] = {}

@@ -20,6 +20,10 @@ subsets at most.
 """
 MAX_CLOSURE = 32
 MAX_ROUNDS = 8
+MAX_LINKS_FOR_MORE_STARTS = 4_000_000
+
+State = tuple[Bools, Ints]
+"""Which nodes are open, and the parent of each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,18 +83,58 @@ def vcb(coded: CodedPredicates, *, max_rounds: int = MAX_ROUNDS) -> FilterTree:
 
 
 def tree_of(graph: Candidates, *, max_rounds: int = MAX_ROUNDS) -> FilterTree:
-    is_terminal = np.zeros(graph.count, np.bool_)
-    is_terminal[: graph.terminals + 1] = True
-    is_open = is_terminal.copy()
-    parent = np.zeros(graph.count, np.int32)
+    """The cheapest tree that is found from the greedy one; for graphs that are not huge, from other
+    starts too.
+    """
     order = _by_selectivity(graph)
-    state = (graph.selectivity, is_terminal, is_open, parent)
-    tree_search_kernels.sweep(order, graph.below_starts, graph.below, *state)
-    if max_rounds:
-        runs = (graph.above_starts, graph.above, graph.below_starts, graph.below)
-        tree_search_kernels.improve(order, *runs, *state, max_rounds)
+    starts = [_greedy(graph, order)]
+    if max_rounds and graph.above.size <= MAX_LINKS_FOR_MORE_STARTS:
+        starts += [_naive(graph), _everything(graph, order)]
+    found = [_improved(graph, order, start, max_rounds) for start in starts]
+    is_open, parent = min(found, key=lambda state: _cost(graph, state))
     is_open[ROOT] = False
     return assemble(parent, graph.starts, graph.clauses, graph.selectivity, graph.node_of, is_open)
+
+
+def _naive(graph: Candidates) -> State:
+    """Every predicate by itself."""
+    return _terminals(graph), np.zeros(graph.count, np.int32)
+
+
+def _greedy(graph: Candidates, order: Ints) -> State:
+    """The tree of VCA."""
+    is_open, parent = _naive(graph)
+    state = (graph.selectivity, _terminals(graph), is_open, parent)
+    tree_search_kernels.sweep(order, graph.below_starts, graph.below, *state)
+    return is_open, parent
+
+
+def _everything(graph: Candidates, order: Ints) -> State:
+    """Every candidate open, to be closed where it does not pay."""
+    is_open, parent = _naive(graph)
+    is_open[order] = True
+    return is_open, parent
+
+
+def _improved(graph: Candidates, order: Ints, state: State, max_rounds: int) -> State:
+    is_open, parent = state
+    if max_rounds:
+        runs = (graph.above_starts, graph.above, graph.below_starts, graph.below)
+        values = (graph.selectivity, _terminals(graph), is_open, parent)
+        tree_search_kernels.improve(order, *runs, *values, max_rounds)
+    return is_open, parent
+
+
+def _terminals(graph: Candidates) -> Bools:
+    """Which nodes are predicates; `true` is always there."""
+    is_terminal = np.zeros(graph.count, np.bool_)
+    is_terminal[: graph.terminals + 1] = True
+    return is_terminal
+
+
+def _cost(graph: Candidates, state: State) -> float:
+    is_open, parent = state
+    return float(graph.selectivity[parent[is_open]].sum())
 
 
 def _uses(coded: CodedPredicates) -> Longs:
