@@ -40,6 +40,7 @@ def test_no_page_has_active_content_whatever_the_items_say(view: FeedView) -> No
             )
 
 
+@settings(max_examples=60, deadline=None)
 @given(nasty_text, nasty_text)
 def test_text_and_attributes_stay_what_they_are(text: str, title: str) -> None:
     element = lxml.html.fragment_fromstring(tag("p", "x" + text, title="x" + title))
@@ -127,3 +128,8 @@ def test_addresses_are_quoted() -> None:
     address = Address("http://h")
     assert address.feed("a b/ü", "rss") == "http://h/feeds/a%20b%2F%C3%BC.rss"
     assert Address().home() == "/"
+
+
+def test_a_title_that_says_nothing_gives_way_to_the_name() -> None:
+    assert FeedView(name="N", title="\x00 \x1f", updated=NOW).shown_title == "N"
+    assert FeedSummary(name="N", kind="source", title="").shown_title == "N"

@@ -113,6 +113,7 @@ def test_json_feed_carries_every_attribute_exactly(view: FeedView) -> None:
         ]
 
 
+@settings(max_examples=60, deadline=None)
 @given(items())
 def test_every_identifier_is_an_absolute_iri_that_depends_on_the_item_alone(item: Item) -> None:
     identifier = entry_id(item)
@@ -127,6 +128,7 @@ def test_equal_short_identities_of_two_sources_stay_apart() -> None:
     assert first != second
 
 
+@settings(max_examples=60, deadline=None)
 @given(nasty_text)
 def test_an_rss_title_means_the_same_to_readers_that_take_it_for_html(title: str) -> None:
     title = legal(title)
@@ -136,6 +138,7 @@ def test_an_rss_title_means_the_same_to_readers_that_take_it_for_html(title: str
         assert not any(f"<{letter}" in title for letter in "abcdefghijklmnopqrstuvwxyz/!?")
 
 
+@settings(max_examples=60, deadline=None)
 @given(nasty_text)
 def test_an_excerpt_is_a_beginning_of_the_text(text: str) -> None:
     markup = text.replace("&", "&amp;").replace("<", "&lt;")

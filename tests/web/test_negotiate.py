@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedweir.web.negotiate import http_date, is_same_site, is_unchanged, preferred, takes_gzip
@@ -30,6 +30,7 @@ def test_the_best_liked_representation_wins(accept: str, wanted: str) -> None:
     assert preferred(accept, OFFERED) == wanted
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.text(), st.text())
 def test_no_header_whatever_raises(first: str, second: str) -> None:
     assert preferred(first, OFFERED) in OFFERED

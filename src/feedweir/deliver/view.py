@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
 
+from feedweir.deliver.plain import legal
 from feedweir.items.model import Item
 
 FeedKind: TypeAlias = Literal["source", "virtual"]
@@ -26,7 +27,7 @@ class EntryView:
 
     @property
     def source_name(self) -> str:
-        return self.source_title or self.item.source
+        return legal(self.source_title).strip() or self.item.source
 
     @property
     def partners(self) -> tuple[Item, ...]:
@@ -59,7 +60,7 @@ class FeedView:
 
     @property
     def shown_title(self) -> str:
-        return self.title or self.name
+        return legal(self.title).strip() or self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,4 +85,4 @@ class FeedSummary:
 
     @property
     def shown_title(self) -> str:
-        return self.title or self.name
+        return legal(self.title).strip() or self.name
