@@ -49,7 +49,7 @@ class Meaning:
             holes = holes_of(query.join.select)
             for result in self.results(query.join, holes):
                 xml = filled(query.join.select, dict(result.bindings))
-                found.add(Match(query.key, result.items, xml if holes else ""))
+                found.add(Match(query.key, result.items, xml))
                 if query.publish:
                     name = frozenset([stream_name(Feed(query.publish))])
                     order = (result.order[0], result.order[1], query.key, *result.order[2:])

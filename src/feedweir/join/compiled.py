@@ -18,7 +18,7 @@ from feedweir.join.graph import LEFT, BlockTree, JoinGraph, block_tree, join_gra
 from feedweir.join.query import JoinQuery, blocks_of, holes_of, stream_name
 from feedweir.join.templates import Template, Templates
 from feedweir.join.values import stable_number
-from feedweir.join.variables import Variable, ordered, result_variable, variable_of
+from feedweir.join.variables import Signature, Variable, result_variable, signed, variable_of
 from feedweir.join.windows import JoinBounds, window_code
 from feedweir.plan.nodes import Block, Feed, PatternJoin
 from feedweir.plan.predicates import PatternNode, TreePattern
@@ -100,7 +100,19 @@ class JoinSet:
 class _Side:
     stream: str
     tree: BlockTree
+    signature: Signature
     is_result: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What queries that differ only in names and windows share."""
+
+    template: Template
+    variables: tuple[Variable, ...]
+    shared: tuple[int, ...]
+    outputs: tuple[int, ...]
+    """The nodes of the template's output columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +133,7 @@ class _Compiler:
     templates: Templates = field(default_factory=Templates)
     rows: list[_Row] = field(default_factory=list)
     inner: dict[tuple[PatternJoin, tuple[str, ...]], str] = field(default_factory=dict)
-    shapes: dict[object, tuple[JoinGraph, tuple[int, ...]]] = field(default_factory=dict)
+    shapes: dict[object, _Shape] = field(default_factory=dict)
     known: dict[object, Variable] = field(default_factory=dict)
 
     def add(self, query: JoinQuery) -> None:
@@ -140,8 +152,18 @@ class _Compiler:
     def _add(self, join: PatternJoin, outputs: tuple[str, ...], result: Result) -> None:
         mode, length = window_code(join.kind, join.window)
         left = self._left_side(join, outputs)
-        right = _Side(stream_name(join.right.input), block_tree(ordered(join.right.pattern.root)), False)
+        right = _block_side(join.right)
         graph = join_graph(left.tree, right.tree, join.equalities, outputs)
+        key = (left.stream, left.signature, right.stream, right.signature, graph.edges, graph.outputs)
+        if key not in self.shapes:
+            self.shapes[key] = self._shape(graph, left, right)
+        shape = self.shapes[key]
+        names = tuple(_name(left, right, node) for node in shape.outputs)
+        named = Result(result.key, result.stream, names, result.select, result.is_inner)
+        reads = (left.stream, right.stream)
+        self.rows.append(_Row(shape.template, shape.variables, shape.shared, mode, length, named, reads))
+
+    def _shape(self, graph: JoinGraph, left: _Side, right: _Side) -> _Shape:
         presence = not graph.edges
         if presence:
             graph = JoinGraph(graph.sides, graph.parents, ((0, len(left.tree.nodes)),), graph.outputs)
@@ -150,23 +172,7 @@ class _Compiler:
         ends = [kept[mapping[node]] for node in template.graph.ends]
         variables = tuple(self._variable(graph, left, right, kept, end, presence) for end in ends)
         shared = _shared(graph, (left, right), frozenset(kept), ends)
-        names = [_name(left, right, ends[column]) for column in template.outputs]
-        named = Result(result.key, result.stream, tuple(names), result.select, result.is_inner)
-        self.rows.append(_Row(template, variables, shared, mode, length, named, (left.stream, right.stream)))
-
-    def _left_side(self, join: PatternJoin, outputs: tuple[str, ...]) -> _Side:
-        if isinstance(join.left, Block):
-            return _Side(stream_name(join.left.input), block_tree(ordered(join.left.pattern.root)), False)
-        bound = {name for block in blocks_of(join.left) for name in block_tree(block.pattern.root).named()}
-        wanted = {name for pair in join.equalities for name in pair} | set(outputs)
-        needed = tuple(sorted(bound & wanted))
-        key = (join.left, needed)
-        if key not in self.inner:
-            stream = f"join {stable_number(repr(key))}"
-            self._add(join.left, needed, Result(None, stream, (), "", True))
-            self.inner[key] = stream
-        columns = tuple(PatternNode("/", name, (), name) for name in needed)
-        return _Side(self.inner[key], block_tree(PatternNode("/", "result", columns)), True)
+        return _Shape(template, variables, shared, tuple(ends[column] for column in template.outputs))
 
     def _variable(
         self, graph: JoinGraph, left: _Side, right: _Side, kept: tuple[int, ...], end: int, presence: bool
@@ -178,11 +184,31 @@ class _Compiler:
         first = 0 if side is left else shift
         ends = frozenset(node - first for node in graph.ends if first <= node < first + len(side.tree.nodes))
         path = _path(side, place, frozenset(node - first for node in kept))
-        is_presence = presence and place == 0
-        key = (side.stream, side.tree.nodes[0], place, path, ends, is_presence)
+        key = (side.stream, side.signature, place, path, ends, presence)
         if key not in self.known:
-            self.known[key] = variable_of(side.stream, side.tree, place, path, ends, is_presence=is_presence)
+            self.known[key] = variable_of(
+                side.stream, side.tree, place, path, ends, is_presence=presence and place == 0
+            )
         return self.known[key]
+
+    def _left_side(self, join: PatternJoin, outputs: tuple[str, ...]) -> _Side:
+        if isinstance(join.left, Block):
+            return _block_side(join.left)
+        bound = {name for block in blocks_of(join.left) for name in block_tree(block.pattern.root).named()}
+        wanted = {name for pair in join.equalities for name in pair} | set(outputs)
+        needed = tuple(sorted(bound & wanted))
+        key = (join.left, needed)
+        if key not in self.inner:
+            stream = f"join {stable_number(repr(key))}"
+            self._add(join.left, needed, Result(None, stream, (), "", True))
+            self.inner[key] = stream
+        columns = tuple(PatternNode("/", name, (), name) for name in needed)
+        return _Side(self.inner[key], block_tree(PatternNode("/", "result", columns)), needed, True)
+
+
+def _block_side(block: Block) -> _Side:
+    signature, root = signed(block.pattern.root)
+    return _Side(stream_name(block.input), block_tree(root), signature, False)
 
 
 def _name(left: _Side, right: _Side, end: int) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 
 from feedweir.join.graph import JoinGraph
 
@@ -46,7 +45,7 @@ class Templates:
     """The templates met so far."""
 
     all: list[Template] = field(default_factory=list)
-    _by_colours: dict[tuple[bytes, ...], list[int]] = field(default_factory=dict)
+    _by_colours: dict[tuple[int, ...], list[int]] = field(default_factory=dict)
     _known: dict[JoinGraph, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
 
     def place(self, graph: JoinGraph) -> tuple[Template, tuple[int, ...]]:
@@ -69,8 +68,12 @@ class Templates:
         return number, tuple(range(len(graph.sides)))
 
 
-def colours_of(graph: JoinGraph) -> list[bytes]:
-    """A colour for each node: equal shapes have equal colours, whatever the order of their nodes."""
+def colours_of(graph: JoinGraph) -> list[int]:
+    """A colour for each node: equal shapes have equal colours, whatever the order of their nodes.
+
+    Colours are refined by those of their neighbours until no more nodes are told apart; they are hashes of numbers
+    only, which are the same in every process.
+    """
     size = len(graph.sides)
     children: list[list[int]] = [[] for _ in range(size)]
     for node, parent in enumerate(graph.parents):
@@ -80,26 +83,26 @@ def colours_of(graph: JoinGraph) -> list[bytes]:
     for one, other in graph.edges:
         joined[one].append(other)
         joined[other].append(one)
-    colours = [_digest(side, node in graph.outputs) for node, side in enumerate(graph.sides)]
-    for _ in range(size):
-        above = [colours[parent] if parent >= 0 else b"" for parent in graph.parents]
-        colours = [
-            _digest(
-                colours[node],
-                above[node],
-                sorted(colours[child] for child in children[node]),
-                sorted(colours[other] for other in joined[node]),
+    outputs = set(graph.outputs)
+    colours = [hash((side, node in outputs)) for node, side in enumerate(graph.sides)]
+    while True:
+        finer = [
+            hash(
+                (
+                    colours[node],
+                    colours[parent] if (parent := graph.parents[node]) >= 0 else 0,
+                    tuple(sorted(colours[child] for child in children[node])),
+                    tuple(sorted(colours[other] for other in joined[node])),
+                )
             )
             for node in range(size)
         ]
-    return colours
+        if len(set(finer)) == len(set(colours)):
+            return finer
+        colours = finer
 
 
-def _digest(*parts: object) -> bytes:
-    return blake2b(repr(parts).encode(), digest_size=8).digest()
-
-
-def isomorphism(model: JoinGraph, graph: JoinGraph, colours: Sequence[bytes]) -> tuple[int, ...] | None:
+def isomorphism(model: JoinGraph, graph: JoinGraph, colours: Sequence[int]) -> tuple[int, ...] | None:
     """For each node of the model a node of the graph, so that they are the same graph; None when they are not."""
     wanted = colours_of(model)
     edges = set(graph.edges)

@@ -82,10 +82,21 @@ def _link(
     return PatternNode(one.axis, one.name, children, "x" if is_path else "", one.op, one.value)
 
 
-def ordered(node: PatternNode) -> PatternNode:
-    """The pattern with its branches in an order that does not depend on names, so that equal joins are equal rows."""
-    children = sorted((ordered(child) for child in node.children), key=lambda child: repr(plain(child)))
-    return PatternNode(node.axis, node.name, tuple(children), node.variable, node.op, node.value)
+Signature = tuple[object, ...]
+
+
+def signed(node: PatternNode) -> tuple[Signature, PatternNode]:
+    """What a pattern says apart from the names of its variables, and the pattern with its branches in that order.
+
+    Equal joins then are equal rows of R_T, whatever their variables are called and however their branches are written.
+    """
+    children = sorted((signed(child) for child in node.children), key=lambda pair: repr(pair[0]))
+    below = tuple(signature for signature, _ in children)
+    signature = (node.axis, node.name, bool(node.variable), node.op, node.value, below)
+    chosen = tuple(child for _, child in children)
+    if chosen == node.children:
+        return signature, node
+    return signature, PatternNode(node.axis, node.name, chosen, node.variable, node.op, node.value)
 
 
 def plain(node: PatternNode) -> PatternNode:
