@@ -3,7 +3,7 @@
 from feedweir.language.check import Names, check, feeds_used
 from feedweir.language.format import format_query, format_statement
 from feedweir.language.format_predicates import format_predicate
-from feedweir.language.parse import parse, parse_predicate
+from feedweir.language.parse import parse, parse_each, parse_predicate
 from feedweir.language.search import parse_search
 from feedweir.language.statements import Query, Statement
 
@@ -17,6 +17,7 @@ __all__ = [
     "format_query",
     "format_statement",
     "parse",
+    "parse_each",
     "parse_predicate",
     "parse_search",
 ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from feedweir.errors import LanguageError
 from feedweir.language.conditions import predicate
 from feedweir.language.manage import alter, define, describe, drop, show
 from feedweir.language.predicates import Predicate
@@ -16,7 +17,7 @@ from feedweir.language.values import name
 
 
 def parse(text: str) -> tuple[Statement, ...]:
-    """The statements of a script, separated by `;`."""
+    """The statements of a script, separated by `;`. The first mistake is raised."""
     c = Cursor(text)
     found: list[Statement] = []
     while True:
@@ -24,11 +25,29 @@ def parse(text: str) -> tuple[Statement, ...]:
             c.at += 1
         if not c.words[c.at]:
             return tuple(found)
-        found.append(_statement(c))
-        if c.words[c.at] not in _ENDS:
-            raise c.error(
-                f"{c.seen()} is not expected here", expected=("`;` and the next statement", "the end")
-            )
+        found.append(_whole_statement(c))
+
+
+def parse_each(text: str) -> Iterator[Statement | LanguageError]:
+    """The statements of a script, an error in the place of each that cannot be read."""
+    c = Cursor(text)
+    while c.words[c.at]:
+        if c.accept(";"):
+            continue
+        try:
+            yield _whole_statement(c)
+        except LanguageError as error:
+            yield error
+            c.depth, c.is_inside = 0, False
+            while c.words[c.at] not in _ENDS:
+                c.at += 1
+
+
+def _whole_statement(c: Cursor) -> Statement:
+    found = _statement(c)
+    if c.words[c.at] not in _ENDS:
+        raise c.error(f"{c.seen()} is not expected here", expected=("`;` and the next statement", "the end"))
+    return found
 
 
 def parse_predicate(text: str) -> Predicate:
