@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,8 +10,9 @@ from pathlib import Path
 
 from feedweir.catalog import Catalog, Definition, Failure
 from feedweir.engine.sets import current_version, install_set
-from feedweir.errors import FeedweirError
+from feedweir.errors import CompiledSetError, FeedweirError
 from feedweir.keeper.names import DefinedNames
+from feedweir.match import open_set
 from feedweir.plan import branches, expand
 from feedweir.plan.predicates import TRUE
 from feedweir.plan.query import Query
@@ -29,6 +31,24 @@ def put_in_force(catalog: Catalog, sets: Path, now: datetime) -> int:
     version = catalog.feeds.version()
     if current_version(sets) == version:
         return version
+    return _compile(catalog, sets, version, now)
+
+
+def repair(catalog: Catalog, sets: Path, now: datetime) -> bool:
+    """Compile the set in force again if it cannot be read; whether that was so."""
+    version = current_version(sets)
+    if version is None:
+        return False
+    try:
+        open_set(sets / str(version))
+    except CompiledSetError:
+        shutil.rmtree(sets / str(version), ignore_errors=True)
+        _compile(catalog, sets, version, now)
+        return True
+    return False
+
+
+def _compile(catalog: Catalog, sets: Path, version: int, now: datetime) -> int:
     version, definitions = catalog.feeds.definitions(version)
     compilation = compile_definitions(definitions)
     install_set(sets, version, compilation.queries)

@@ -65,6 +65,7 @@ class Service:
         self._since_compaction = 0
 
     def start(self) -> None:
+        self._weir.repair_set()
         self._weir.refresh_set()
         self._query = self._start_query(self._committed)
         if self._fetch_loop:
@@ -112,6 +113,7 @@ class Service:
         if self._query and not self._query.isActive:
             _log.error("the pipeline stopped; starting it again")
             self._restarts += 1
+            self._weir.repair_set()
             self._query = self._start_query(self._committed)
         if self._batches - self._since_compaction >= _COMPACT_EVERY:
             self._since_compaction = self._batches

@@ -16,7 +16,7 @@ from feedweir.engine.worker import DataDirectory
 from feedweir.errors import CatalogError
 from feedweir.items.model import Item
 from feedweir.keeper.commit import commit_batch
-from feedweir.keeper.compile import put_in_force
+from feedweir.keeper.compile import put_in_force, repair
 from feedweir.keeper.library import Shelves
 from feedweir.keeper.statements import Outcome, execute
 
@@ -62,8 +62,13 @@ class Weir:
         """Put the catalog's definitions in force; returns their version."""
         return put_in_force(self.catalog, self.directory.sets, self.clock())
 
+    def repair_set(self) -> bool:
+        """Compile the set in force again if it is damaged; whether it was."""
+        return repair(self.catalog, self.directory.sets, self.clock())
+
     def run(self) -> int:
         """Run everything that has landed through the engine in this process; how many batches that took."""
+        self.repair_set()
         self.refresh_set()
         return Runner(self.directory, self.commit).run_available()
 
