@@ -65,7 +65,9 @@ def keyword_columns(queries: TermSets, n_terms: int) -> tuple[pa.Array, pa.Array
     """(keys, lists of terms) as `KeywordQueries` takes them."""
     words = pa.array([word(term) for term in range(n_terms)])
     values = words.take(pa.array(queries.terms))
-    return pa.array(np.arange(len(queries))), pa.ListArray.from_arrays(queries.offsets.astype(np.int32), values)
+    return pa.array(np.arange(len(queries))), pa.ListArray.from_arrays(
+        queries.offsets.astype(np.int32), values
+    )
 
 
 def texts(documents: TermSets, seed: int = 1) -> list[str]:
@@ -79,7 +81,9 @@ def texts(documents: TermSets, seed: int = 1) -> list[str]:
     return found
 
 
-def _zipf(random: np.random.Generator, size: int, n: int, exponent: float, shift: float) -> npt.NDArray[np.int64]:
+def _zipf(
+    random: np.random.Generator, size: int, n: int, exponent: float, shift: float
+) -> npt.NDArray[np.int64]:
     """Ranks drawn with probability ~ 1 / (rank + shift) ** exponent."""
     cumulated = np.cumsum(1.0 / (np.arange(n) + shift) ** exponent)
     return np.searchsorted(cumulated, random.random(size) * cumulated[-1]).astype(np.int64)
@@ -121,7 +125,9 @@ def _distinct(random: np.random.Generator, queries: TermSets) -> TermSets:
 def _documents(
     random: np.random.Generator, n_documents: int, n_terms: int, rank: npt.NDArray[np.int32]
 ) -> TermSets:
-    wanted = np.maximum(random.lognormal(np.log(KNOWN_TERMS * _REPEATS) - 0.18, 0.6, n_documents), 5).astype(np.int64)
+    wanted = np.maximum(random.lognormal(np.log(KNOWN_TERMS * _REPEATS) - 0.18, 0.6, n_documents), 5).astype(
+        np.int64
+    )
     rows = np.repeat(np.arange(n_documents), wanted)
     drawn = _zipf(random, len(rows), n_terms, _DOCUMENT_EXPONENT, _DOCUMENT_SHIFT)
     return term_sets(rows, rank[drawn], n_documents)

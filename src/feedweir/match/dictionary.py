@@ -11,7 +11,15 @@ import numpy.typing as npt
 from feedweir.items.text import Tokens
 from feedweir.items.text_kernels import hash_all
 from feedweir.match.arrays import frozen
-from feedweir.match.dictionary_kernels import EMPTY, LONG_PREFIX, Dictionary, fill, look_up, look_up_prefixes
+from feedweir.match.dictionary_kernels import (
+    EMPTY,
+    EXACT_BYTES,
+    LONG_PREFIX,
+    Dictionary,
+    fill,
+    look_up,
+    look_up_prefixes,
+)
 
 _FILTER_BITS_PER_ENTRY = 8
 Bytes = npt.NDArray[np.uint8]
@@ -24,16 +32,20 @@ def dictionary_of(strings: Sequence[bytes]) -> Dictionary:
 
 
 def packed_dictionary(
-    text: Bytes, starts: npt.NDArray[np.int64], hashes: npt.NDArray[np.uint64]
+    text: Bytes, starts: npt.NDArray[np.int64], hashes: npt.NDArray[np.uint64], exact_bytes: int = EXACT_BYTES
 ) -> Dictionary:
-    """As `dictionary_of`, for strings that lie one after the other in `text`."""
+    """As `dictionary_of`, for strings that lie one after the other in `text`.
+
+    With hashes of another making `exact_bytes` must be 0: then every hit is compared byte by byte.
+    """
     size = 16
     while size < 2 * len(hashes):
         size *= 2
-    slots = np.full(size, EMPTY, np.uint64)
+    slots = np.full(size, EMPTY, np.int32)
     filter_bits = np.zeros(size * _FILTER_BITS_PER_ENTRY // 16, np.uint8)
-    fill(hashes, filter_bits, slots)
-    return Dictionary(*(frozen(array) for array in (filter_bits, slots, starts.astype(np.int32), text)))
+    fill(hashes, starts, exact_bytes, filter_bits, slots)
+    arrays: tuple[npt.NDArray[Any], ...] = (filter_bits, slots, hashes, starts.astype(np.int32), text)
+    return Dictionary(*map(frozen, arrays))
 
 
 def packed(strings: Sequence[bytes]) -> tuple[Bytes, npt.NDArray[np.int64], npt.NDArray[np.int32]]:

@@ -9,27 +9,30 @@ from numba import njit, uint64
 
 from feedweir.items.text_kernels import hash_bytes
 
-EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
+EMPTY = np.int32(-1)
 _U32 = np.uint64(32)
 _U7 = np.uint64(7)
 _U3 = np.uint64(3)
-_LOW = np.uint64(0xFFFFFFFF)
 LONG_PREFIX = 63
 """Prefixes of this many bytes and more share one bit of the masks."""
+EXACT_BYTES = 7
+"""Of strings up to this length no two have the same hash: one block of the hash holds them, and what is done to it and
+to the length can be undone. So equal hashes need no look at the bytes."""
 
 
 class Dictionary(NamedTuple):
-    """Entry i is `text[starts[i] : starts[i + 1]]`; a slot holds the upper half of its hash above its number."""
+    """Entry i is `text[starts[i] : starts[i + 1]]`; a slot holds 2 i, or 2 i + 1 when its hash alone proves it."""
 
     filter: Any
     slots: Any
+    hashes: Any
     starts: Any
     text: Any
 
 
 @njit(cache=True)
-def fill(hashes, filter_bits, slots):  # type: ignore[no-untyped-def]
-    """Put entries 0, 1, … of these hashes into empty slots."""
+def fill(hashes, starts, exact_bytes, filter_bits, slots):  # type: ignore[no-untyped-def]
+    """Put entries 0, 1, … into empty slots."""
     mask = uint64(len(slots) - 1)
     filter_mask = uint64(len(filter_bits) * 8 - 1)
     for entry in range(len(hashes)):
@@ -39,7 +42,7 @@ def fill(hashes, filter_bits, slots):  # type: ignore[no-untyped-def]
         slot = h & mask
         while slots[slot] != EMPTY:
             slot = (slot + uint64(1)) & mask
-        slots[slot] = ((h >> _U32) << _U32) | uint64(entry)
+        slots[slot] = 2 * entry + (1 if starts[entry + 1] - starts[entry] <= exact_bytes else 0)
 
 
 @njit(inline="always")
@@ -55,8 +58,10 @@ def _entry_of(dictionary, h, text, start, length):  # type: ignore[no-untyped-de
         found = dictionary.slots[slot]
         if found == EMPTY:
             return np.int32(-1)
-        if found >> _U32 == h >> _U32:
-            entry = np.int32(found & _LOW)
+        entry = np.int32(found >> 1)
+        if dictionary.hashes[entry] == h:
+            if found & 1 and length <= EXACT_BYTES:
+                return entry
             at = dictionary.starts[entry]
             if dictionary.starts[entry + 1] - at == length:
                 k = 0

@@ -1,0 +1,291 @@
+"""Millions of keyword queries against items: every published method and ours, the text path, updates, growth.
+
+Times are CPU seconds of one thread. `--queries` (one a line) and `--items` (Parquet with title and summary) take real
+data for the text path; without them a generator makes both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import re
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from benchmarks import _excite as excite
+from benchmarks._plot import line_plot
+from feedweir.items.schema import ITEM_SCHEMA
+from feedweir.match import KeywordQueries, apply_changes, compile_set, create_segmented, open_set
+from feedweir.match.prospective import METHODS, PUBLISHED, Shared, TermSets, matcher
+from feedweir.plan.predicates import Contains, Term
+from feedweir.plan.query import Query
+
+STOP_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "a an and are as at be by can do does for from how i in is it my of on or that the this to was what when where"
+        " who why will with you your",
+    )
+)
+_BATCH = 4096
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--queries", type=Path, help="real queries, one a line (.gz allowed)")
+    parser.add_argument("--items", type=Path, help="real items: a Parquet file with title and summary")
+    parser.add_argument("--size", type=int, default=excite.QUERIES, help="generated queries")
+    parser.add_argument("--plot", type=Path, help="write the growth plot (SVG) here")
+
+
+def run(options: argparse.Namespace) -> dict[str, object]:
+    work = excite.workload(options.size, 1500 if options.full else 300)
+    result: dict[str, object] = {"queries": len(work.queries), "terms": work.n_terms}
+    result |= kernels(work)
+    with tempfile.TemporaryDirectory() as scratch:
+        result |= whole_path(work, Path(scratch), options)
+        result |= updates(work, Path(scratch))
+        result |= against_perq(work)
+    result |= growth(options)
+    return result
+
+
+# Methods on term sets
+
+
+def kernels(work: excite.Workload) -> dict[str, object]:
+    names = [name for name in METHODS if name not in ("overlap-96", "overlap-128")]
+    rates: dict[str, float] = {}
+    answers = {}
+    for name in names:
+        core = matcher(name, work.queries, work.n_terms)
+        core.match(work.documents.head(1))
+        found, seconds = timed(lambda core=core: core.match(work.documents))
+        rates[name] = len(work.documents) / seconds
+        answers[name] = np.sort(found.rows.astype(np.int64) * len(work.queries) + found.queries)
+        if name == "shared":
+            touched = {"tests_per_item": found.tests / len(work.documents)}
+    sample = work.documents.head(5)
+    naive = naive_pairs(work.queries, sample)
+    first = answers["shared"]
+    agree = all(np.array_equal(first, answer) for answer in answers.values())
+    agree &= np.array_equal(first[first < 5 * len(work.queries)], naive)
+    best = max(rates[name] for name in PUBLISHED if name in rates)
+    return {
+        "agree": bool(agree),
+        "hits_per_item": len(first) / len(work.documents),
+        "known_terms_per_item": float(work.documents.sizes.mean()),
+        "items_per_s": {name: round(rate, 1) for name, rate in rates.items()},
+        "speedup_over_primitive": rates["shared"] / rates["primitive"],
+        "speedup_over_paper_best": rates["shared"] / best,
+        **touched,
+    }
+
+
+def naive_pairs(queries: TermSets, documents: TermSets) -> np.ndarray[Any, Any]:
+    """Every query against every document, nothing clever."""
+    found = []
+    for row in range(len(documents)):
+        terms = documents.terms[documents.offsets[row] : documents.offsets[row + 1]]
+        is_there = np.isin(queries.terms, terms)
+        has_all = np.logical_and.reduceat(is_there, queries.offsets[:-1])
+        found.append(np.flatnonzero(has_all) + row * len(queries))
+    return np.concatenate(found)
+
+
+# From text to pairs
+
+
+def whole_path(work: excite.Workload, scratch: Path, options: argparse.Namespace) -> dict[str, object]:
+    queries = KeywordQueries(*excite.keyword_columns(work.queries, work.n_terms))
+    _, build_s = timed(lambda: compile_set(queries, scratch / "set"))
+    opened: Any = open_set(scratch / "set")
+    texts = excite.texts(work.documents)
+    batch = items_of_texts([""] * len(texts), texts)
+    opened.match(batch.slice(0, 10))
+    found, seconds = timed(lambda: opened.match(batch))
+    expected = matcher("shared", work.queries, work.n_terms).match(work.documents)
+    on_disk = sum(path.stat().st_size for path in (scratch / "set").iterdir())
+    result = {
+        "build_s": build_s,
+        "bytes_per_query": opened.index.nbytes / len(opened),
+        "disk_bytes_per_query": on_disk / len(opened),
+        "text_items_per_s": len(texts) / seconds,
+        "text_agrees": len(found) == len(expected.rows),
+    }
+    real = options.queries is not None and options.items is not None
+    if real:
+        return result | text_ratio(real_queries(options.queries), real_items(options.items), scratch)
+    return result | text_ratio(queries, batch, scratch)
+
+
+def text_ratio(queries: KeywordQueries, items: pa.RecordBatch, scratch: Path) -> dict[str, object]:
+    """Everything from Arrow to pairs, against the regular expression that only finds words; best of five each."""
+    compile_set(queries, scratch / "ratio")
+    opened: Any = open_set(scratch / "ratio")
+    titles, summaries = (items.column(name).to_pylist() for name in ("title", "summary"))
+    texts = [f"{title} {summary}" for title, summary in zip(titles, summaries, strict=True)]
+    batches = [items.slice(start, _BATCH) for start in range(0, items.num_rows, _BATCH)]
+    opened.match(batches[0])
+    ours, theirs, hits = [], [], 0
+    for _ in range(5):
+        found, seconds = timed(lambda: [opened.match(batch) for batch in batches])
+        ours.append(seconds)
+        hits = sum(map(len, found))
+        theirs.append(timed(lambda: [re.findall(r"\w+", text.lower()) for text in texts])[1])
+    return {
+        "text_ratio": min(ours) / min(theirs),
+        "ratio_queries": len(opened),
+        "ratio_hits_per_item": hits / items.num_rows,
+        "ratio_items_per_s": items.num_rows / min(ours),
+    }
+
+
+def real_queries(path: Path) -> KeywordQueries:
+    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    lines = data.decode("utf-8", "replace").splitlines()
+    terms = [[word for word in re.findall(r"\w+", line) if word not in STOP_WORDS] for line in lines]
+    kept = [words for words in terms if words]
+    return KeywordQueries(pa.array(np.arange(len(kept))), pa.array(kept, pa.list_(pa.string())))
+
+
+def real_items(path: Path, n: int = 20_000) -> pa.RecordBatch:
+    table = pq.read_table(path, columns=["title", "summary"]).slice(0, n)
+    return items_of_texts(
+        *(pc.fill_null(table.column(name), "").to_pylist() for name in ("title", "summary"))
+    )
+
+
+def items_of_texts(titles: list[str], summaries: list[str]) -> pa.RecordBatch:
+    n = len(titles)
+    known = {"title": pa.array(titles), "summary": pa.array(summaries), "seq": pa.array(np.arange(n))}
+    columns = [known.get(field.name, _blank(field.type, n)) for field in ITEM_SCHEMA]
+    return pa.RecordBatch.from_arrays(columns, schema=ITEM_SCHEMA)
+
+
+def _blank(kind: pa.DataType, n: int) -> pa.Array:
+    if pa.types.is_list(kind):
+        return pa.ListArray.from_arrays(np.zeros(n + 1, np.int32), pa.nulls(0, kind.value_type))
+    if pa.types.is_string(kind):
+        return pa.repeat("", n)
+    return pa.array(np.zeros(n, np.int64)).cast(kind)
+
+
+# Changes
+
+
+def updates(
+    work: excite.Workload, scratch: Path, n_changes: int = 1000, rounds: int = 12
+) -> dict[str, object]:
+    """Throughput with `n_changes` a second applied on the same core, against none."""
+    root = scratch / "changing"
+    base: Any = create_segmented(root, KeywordQueries(*excite.keyword_columns(work.queries, work.n_terms)))
+    texts = excite.texts(work.documents)
+    batch = items_of_texts([""] * len(texts), texts)
+    base.match(batch)
+    before = min(timed(lambda: base.match(batch))[1] for _ in range(3))
+    random = np.random.default_rng(3)
+    spent, matching, segments = [], [], 0
+    for number in range(rounds):
+        added = [
+            _random_query(random, work.n_terms, 10_000_000 + number * n_changes + k)
+            for k in range(n_changes // 2)
+        ]
+        removed = random.integers(0, len(work.queries), n_changes // 2)
+        changed, seconds = timed(
+            lambda added=added, removed=removed: apply_changes(root, added, removed.tolist())
+        )
+        spent.append(seconds)
+        matching.append(timed(lambda changed=changed: changed.match(batch))[1])
+        segments = max(segments, len(changed.segments))
+    slowdown = float(np.median(matching)) / before
+    share = float(np.mean(spent))
+    return {
+        "update_dip": max(0.0, 1.0 - (1.0 - share) / slowdown),
+        "update_match_slowdown": slowdown - 1.0,
+        "update_apply_s_per_1000": share,
+        "update_segments": segments,
+    }
+
+
+def _random_query(random: np.random.Generator, n_terms: int, key: int) -> Query:
+    terms = tuple(Term(excite.word(int(term))) for term in random.integers(0, n_terms, 3))
+    return Query(key, (), Contains(None, terms, len(terms)))
+
+
+# Against perq, and growth
+
+
+def against_perq(work: excite.Workload, n_queries: int = 100_000) -> dict[str, object]:
+    try:
+        import perq
+    except ImportError:
+        return {"speedup_over_perq": "perq is not installed"}
+    queries, documents = work.queries.head(n_queries), work.documents.head(200)
+    words = [excite.word(term) for term in range(work.n_terms)]
+    rows = np.split(queries.terms, queries.offsets[1:-1])
+    asked = (perq.Query(number, [(words[term],) for term in terms]) for number, terms in enumerate(rows))
+    with perq.MemoryStore() as store:
+        perq.index(asked, store)
+        return _perq_timed(perq, perq.QueryMatcher(store), queries, documents, words, work.n_terms)
+
+
+def _perq_timed(
+    perq: Any, theirs: Any, queries: TermSets, documents: TermSets, words: list[str], n_terms: int
+) -> dict[str, object]:
+    prepared = [
+        perq.Document(
+            [words[term] for term in documents.terms[documents.offsets[r] : documents.offsets[r + 1]]]
+        )
+        for r in range(len(documents))
+    ]
+    list(theirs.matches(prepared[0]))
+    found, seconds = timed(lambda: [list(theirs.matches(document)) for document in prepared])
+    ours = Shared(queries, n_terms)
+    ours.match(documents.head(1))
+    same, our_seconds = timed(lambda: ours.match(documents))
+    return {
+        "speedup_over_perq": seconds / our_seconds,
+        "perq_agrees": sum(map(len, found)) == len(same.rows),
+        "perq_items_per_s": len(documents) / seconds,
+    }
+
+
+def growth(options: argparse.Namespace) -> dict[str, object]:
+    """Time per item and bytes per query as the set grows; ten million only in the large sweep."""
+    sizes = (
+        (100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
+        if options.full
+        else (100_000, 300_000, 1_000_000)
+    )
+    table = []
+    for size in sizes:
+        work = excite.workload(size, 200)
+        core = Shared(work.queries, work.n_terms)
+        core.match(work.documents.head(1))
+        found, seconds = timed(lambda core=core, work=work: core.match(work.documents))
+        table.append(
+            {
+                "queries": len(work.queries),
+                "us_per_item": seconds / len(work.documents) * 1e6,
+                "hits_per_item": len(found.rows) / len(work.documents),
+                "bytes_per_query": core.nbytes / len(work.queries) + 8,
+            }
+        )
+    if options.plot is not None:
+        points = [(float(row["queries"]), float(row["us_per_item"])) for row in table]
+        options.plot.write_text(line_plot({"ours": points}, "queries", "µs per item"), encoding="utf-8")
+    return {"growth": table}
+
+
+def timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    start = process_time()
+    result = work()
+    return result, process_time() - start
