@@ -47,6 +47,9 @@ class Account:
     missed: int
     delay_s: float
     """Mean time from an item's appearance to the look that saw it, over those seen."""
+    settled_missed: int
+    settled_delay_s: float
+    """The same for items that appeared after `settle_s`, when a policy that learns has learnt."""
     unchanged: int
     """Looks that found nothing new."""
 
@@ -61,14 +64,14 @@ class _Watch:
     document: int = -1
     seen: set[str] = field(default_factory=set)
     unchanged: int = 0
-    delays_s: list[float] = field(default_factory=list)
+    delays_s: dict[str, float] = field(default_factory=dict)
 
     def look(self, moment: float, rules: RefreshRules) -> None:
         now = datetime.fromtimestamp(moment, UTC)
         document = self.trace.at(moment)
         items = self.trace.shown[document]
         new = [item for item in items if item not in self.seen]
-        self._account(new, moment)
+        self._note(new, moment)
         if document == self.document:
             self.unchanged += 1
             outcome: Changed | Unchanged = Unchanged(validators=Validators())
@@ -82,9 +85,9 @@ class _Watch:
         self.state = learned(state, now, len(new), len(items), now, rules)
         self.document = document
 
-    def _account(self, new: Sequence[str], moment: float) -> None:
+    def _note(self, new: Sequence[str], moment: float) -> None:
         self.seen.update(new)
-        self.delays_s += [moment - self.appeared[item] for item in new if item in self.appeared]
+        self.delays_s |= {item: moment - self.appeared[item] for item in new if item in self.appeared}
 
 
 Steer = Callable[[RefreshRules, Sequence[SourceState], int, int, float], RefreshRules]
@@ -96,17 +99,20 @@ def simulate(
     rules: RefreshRules,
     *,
     requests_s: float = math.inf,
-    burst_s: float = 3_600.0,
+    burst_s: float = 6 * 3_600.0,
     steer: Steer | None = None,
     steer_every_s: float = 1_800.0,
+    settle_s: float = 2 * 86_400.0,
+    seed: str = "",
 ) -> Account:
     """Play a trace from its first moment to its last, with a closing look at every feed that costs nothing.
 
     Never more than `requests_s` requests a second, with what is unused in `burst_s` saved up: looks wait their turn.
+    `seed` moves the moments of the first looks.
     """
     start = min(feed.moments[0] for feed in trace.values())
     end = max(feed.moments[-1] for feed in trace.values())
-    watches = [_watch(name, trace[name], start) for name in sorted(trace)]
+    watches = [_watch(name, trace[name], start, seed) for name in sorted(trace)]
     queue = [(watch.state.next_at.timestamp(), place) for place, watch in enumerate(watches)]
     heapq.heapify(queue)
     steered = turn = start
@@ -127,7 +133,7 @@ def simulate(
         heapq.heappush(queue, (watches[place].state.next_at.timestamp(), place))
     for watch in watches:
         watch.look(end, rules)
-    return _account(watches, requests)
+    return _account(watches, requests, start + settle_s)
 
 
 def steering(requests_s: float) -> Steer:
@@ -146,8 +152,8 @@ def steering(requests_s: float) -> Steer:
     return steer
 
 
-def _watch(name: str, feed: FeedTrace, start: float) -> _Watch:
-    first = datetime.fromtimestamp(start, UTC) + timedelta(seconds=3_600 * fraction(name))
+def _watch(name: str, feed: FeedTrace, start: float, seed: str) -> _Watch:
+    first = datetime.fromtimestamp(start, UTC) + timedelta(seconds=3_600 * fraction(seed + name))
     watch = _Watch(feed, _appearances(feed), SourceState(source=name, url=name, next_at=first))
     watch.seen.update(feed.shown[0])
     return watch
@@ -164,13 +170,22 @@ def _appearances(feed: FeedTrace) -> dict[str, float]:
     return appeared
 
 
-def _account(watches: Sequence[_Watch], requests: int) -> Account:
-    items = sum(len(watch.appeared) for watch in watches)
-    delays_s = [delay for watch in watches for delay in watch.delays_s]
+def _account(watches: Sequence[_Watch], requests: int, settled: float) -> Account:
+    items, missed, delay_s = _tally(watches, 0.0)
+    _, settled_missed, settled_delay_s = _tally(watches, settled)
     return Account(
         requests=requests,
         items=items,
-        missed=items - len(delays_s),
-        delay_s=sum(delays_s) / max(len(delays_s), 1),
+        missed=missed,
+        delay_s=delay_s,
+        settled_missed=settled_missed,
+        settled_delay_s=settled_delay_s,
         unchanged=sum(watch.unchanged for watch in watches),
     )
+
+
+def _tally(watches: Sequence[_Watch], since: float) -> tuple[int, int, float]:
+    """How many items appeared since then, how many of them were missed, and the mean delay of the others."""
+    counted = [(w, item) for w in watches for item, moment in w.appeared.items() if moment >= since]
+    delays_s = [watch.delays_s[item] for watch, item in counted if item in watch.delays_s]
+    return len(counted), len(counted) - len(delays_s), sum(delays_s) / max(len(delays_s), 1)
