@@ -17,9 +17,11 @@ from datetime import datetime, timedelta
 from itertools import islice
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from feedweir.items.text import analyse
 from feedweir.join.batch import DocumentBatch
 from feedweir.join.cache import ViewCache
 from feedweir.join.compiled import JoinSet, compile_joins
@@ -30,6 +32,7 @@ from feedweir.join.process import JoinLogic, JoinResults
 from feedweir.join.query import JoinQuery
 from feedweir.join.rows import BindingRows
 from feedweir.join.sequential import AloneHistory, alone_documents, alone_queries, evaluate_alone
+from feedweir.join.similarity import SimilarityIndex, TokenSets, token_sets
 from feedweir.plan.nodes import Block, PatternJoin, Source, TimeSpan
 from feedweir.plan.predicates import PatternNode, TreePattern
 
@@ -82,7 +85,11 @@ def document_of(schema: Schema, values: Sequence[str]) -> str:
     groups: dict[int, list[str]] = {}
     for name, group, value in zip(schema.leaves, schema.group, values, strict=True):
         groups.setdefault(group, []).append(f"<{name}>{value}</{name}>")
-    return "<d>" + "".join(f"<g{number}>{''.join(inside)}</g{number}>" for number, inside in groups.items()) + "</d>"
+    return (
+        "<d>"
+        + "".join(f"<g{number}>{''.join(inside)}</g{number}>" for number, inside in groups.items())
+        + "</d>"
+    )
 
 
 def zipf(choices: int, skew: float, chance: random.Random) -> int:
@@ -98,12 +105,17 @@ def block_of(schema: Schema, chosen: Sequence[int], mark: str) -> Block:
         groups: dict[int, list[PatternNode]] = {}
         for leaf, node in zip(chosen, bound, strict=True):
             groups.setdefault(schema.group[leaf], []).append(node)
-        inner = [PatternNode("/", f"g{one}", tuple(nodes), f"{mark}g{one}") for one, nodes in sorted(groups.items())]
+        inner = [
+            PatternNode("/", f"g{one}", tuple(nodes), f"{mark}g{one}")
+            for one, nodes in sorted(groups.items())
+        ]
         root = PatternNode("/", "d", tuple(inner), f"{mark}r")
     return Block(Source("S"), TreePattern(root))
 
 
-def queries_of(schema: Schema, count: int, most: int, skew: float, chance: random.Random) -> Iterator[JoinQuery]:
+def queries_of(
+    schema: Schema, count: int, most: int, skew: float, chance: random.Random
+) -> Iterator[JoinQuery]:
     """k leaves of each side, k by Zipf, equated in the order they were picked."""
     leaves = range(len(schema.leaves))
     for key in range(count):
@@ -160,7 +172,7 @@ def technical(
             found += evaluator.run_one(number, current, documents, cache, 0)
         return found
 
-    found = [one for one in with_views()]
+    found = list(with_views())
     shared_s, apart_s = best(with_views, 5), best(without_views, 5)
     alone = alone_queries(joins.levels[0])
     chosen = random.Random(seed).sample(alone, min(sample, len(alone)))
@@ -204,8 +216,13 @@ class Items:
 
 def read_items(path: str, limit: int) -> Items:
     table = pq.read_table(path).slice(0, limit)
-    stamps = [text or seen for text, seen in zip(*(table[c].to_pylist() for c in ("published", "first_seen")), strict=True)]
-    times = [int(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1_000_000) for text in stamps]
+    stamps = [
+        text or seen
+        for text, seen in zip(*(table[c].to_pylist() for c in ("published", "first_seen")), strict=True)
+    ]
+    times = [
+        int(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1_000_000) for text in stamps
+    ]
     columns = {
         "item_url": table["link"].to_pylist(),
         "channel_url": table["source"].to_pylist(),
@@ -213,7 +230,9 @@ def read_items(path: str, limit: int) -> Items:
         "timestamp": stamps,
         "description": table["summary"].to_pylist(),
     }
-    return Items({name: [text or "" for text in column] for name, column in columns.items()}, np.array(times, np.int64))
+    return Items(
+        {name: [text or "" for text in column] for name, column in columns.items()}, np.array(times, np.int64)
+    )
 
 
 def generated_items(count: int, seed: int = 11) -> Items:
@@ -250,7 +269,11 @@ def item_tables(joins: JoinSet, items: Items, start: int, stop: int) -> Tables:
         rows.append(part)
     columns = np.concatenate(rows).T
     nodes = np.tile(np.arange(1, len(leaves) + 1, dtype=np.int32), count)
-    values = [text for row in zip(*(items.columns[name][start:stop] for name in ITEM_LEAVES), strict=True) for text in row]
+    values = [
+        text
+        for row in zip(*(items.columns[name][start:stop] for name in ITEM_LEAVES), strict=True)
+        for text in row
+    ]
     owners = np.repeat(np.arange(count, dtype=np.int32), len(leaves))
     return Tables(columns[0], columns[1], columns[2], columns[3], columns[4], owners, nodes, values)
 
@@ -260,7 +283,9 @@ def batches(joins: JoinSet, items: Items, size: int) -> Iterator[DocumentBatch]:
         stop = min(start + size, len(items))
         seq = np.arange(start, stop, dtype=np.int64)
         everyone = np.arange(stop - start, dtype=np.int32)
-        yield DocumentBatch(seq, items.times[start:stop], {STREAM: everyone}, item_tables(joins, items, start, stop))
+        yield DocumentBatch(
+            seq, items.times[start:stop], {STREAM: everyone}, item_tables(joins, items, start, stop)
+        )
 
 
 def stream(items: Items, count: int, *, size: int, sample: int, seed: int = 7) -> dict[str, object]:
@@ -307,7 +332,9 @@ def _stream_alone(
     for batch in islice(batches(joins, items, size), 2):
         numbers = batch.seq
         everyone = np.ones(len(batch), np.bool_)
-        rows, _ = intake(joins.levels[0], patterns, batch.witnesses, {STREAM: everyone}, numbers, batch.time_us)
+        rows, _ = intake(
+            joins.levels[0], patterns, batch.witnesses, {STREAM: everyone}, numbers, batch.time_us
+        )
         clocks = np.maximum.accumulate(items.times)[batch.seq]
         for document in alone_documents(rows, numbers, batch.time_us, clocks):
             start = time.perf_counter()
@@ -330,6 +357,77 @@ def _stream_alone(
     return {"sequential_items_per_s": round(rate, 3), "agree": found == expected}
 
 
+def similar_texts(options: argparse.Namespace, count: int) -> list[str]:
+    """Titles: those of the named items again and again with a word changed, or generated with Zipf words."""
+    chance = random.Random(17)
+    if options.items:
+        titles = [
+            title or "" for title in pq.read_table(options.items, columns=["title"])["title"].to_pylist()
+        ]
+        more = [titles[chance.randrange(len(titles))] for _ in range(max(0, count - len(titles)))]
+        changed = [" ".join([*title.split()[:-1], f"w{chance.randrange(50_000)}"]) for title in more]
+        return (titles + changed)[:count]
+    common = [f"w{place}" for place in range(60_000)]
+    weights = np.cumsum(1 / np.arange(1, len(common) + 1) ** 0.9).tolist()
+    titles = []
+    for place in range(count):
+        if place > 100 and chance.random() < 0.03:
+            words = titles[chance.randrange(place)].split()
+            words[chance.randrange(len(words))] = chance.choice(common)
+        else:
+            words = chance.choices(common, cum_weights=weights, k=chance.randrange(6, 15))
+        titles.append(" ".join(words))
+    return titles
+
+
+def similar(options: argparse.Namespace, window: int, asked: int, threshold: float) -> dict[str, object]:
+    """Items against a full window: their rate, and brute force over all pairs on a few of them."""
+    sets = token_sets(analyse(pa.array(similar_texts(options, window + asked))))
+    numbers = np.arange(window + asked, dtype=np.int64)
+    index = SimilarityIndex(threshold)
+    for start in range(0, window, 20_000):
+        some = numbers[start : min(start + 20_000, window)]
+        index.add(sets.take(some), some)
+    batches = [numbers[start : start + 500] for start in range(window, window + asked, 500)]
+    first = sets.take(batches[0])
+    index.probe(first, batches[0], batches[0] - window)
+    spent, found = 0.0, set()
+    for some in batches:
+        start_s = time.perf_counter()
+        chosen = sets.take(some)
+        index.add(chosen, some)
+        pairs = index.probe(chosen, some, some - window)
+        index.expire(int(some[0]) - window)
+        spent += time.perf_counter() - start_s
+        found.update(zip(some[pairs.row].tolist(), pairs.number.tolist(), strict=True))
+    sample = random.Random(1).sample(range(window, window + asked), 40)
+    start_s = time.perf_counter()
+    expected = {pair for number in sample for pair in _all_pairs(sets, number, window, threshold)}
+    brute_s = (time.perf_counter() - start_s) / len(sample)
+    chosen_pairs = {pair for pair in found if pair[0] in set(sample)}
+    return {
+        "window": window,
+        "threshold": threshold,
+        "items_per_s": round(asked / spent, 1),
+        "pairs": len(found),
+        "speedup_over_all_pairs": round(brute_s / (spent / asked), 1),
+        "agree": chosen_pairs == expected,
+    }
+
+
+def _all_pairs(sets: TokenSets, number: int, window: int, threshold: float) -> list[tuple[int, int]]:
+    """Brute force: the overlap with every item of the window, counted from all its tokens."""
+    low = number - window
+    mine = sets.hashes[sets.ptr[number] : sets.ptr[number + 1]]
+    shared = np.isin(sets.hashes[sets.ptr[low] : sets.ptr[number]], mine)
+    sums = np.concatenate([[0], np.cumsum(shared)])
+    ptr = sets.ptr[low : number + 1] - sets.ptr[low]
+    common = sums[ptr[1:]] - sums[ptr[:-1]]
+    union = np.diff(ptr) + len(mine) - common
+    close = (common > 0) & (common / np.maximum(union, 1) >= threshold)
+    return [(number, low + int(place)) for place in np.flatnonzero(close)]
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--items", default="", help="a Parquet file of news items for the stream experiment")
     parser.add_argument("--limit", type=int, default=0, help="at most so many items of the stream")
@@ -344,7 +442,10 @@ def run(options: argparse.Namespace) -> dict[str, object]:
     three = [technical(deep(), count, 4, 0.8) for count in counts]
     result: dict[str, object] = {
         "templates": {
-            **{f"flat N={leaves}": technical(flat(leaves), 1000, leaves, 0.8)["templates"] for leaves in (4, 6, 12)},
+            **{
+                f"flat N={leaves}": technical(flat(leaves), 1000, leaves, 0.8)["templates"]
+                for leaves in (4, 6, 12)
+            },
             **{f"deep K={most}": technical(deep(), 1000, most, 0.8)["templates"] for most in (2, 3, 4, 5)},
         },
         "speedup_over_sequential": min(float(str(two[-1]["speedup"])), float(str(three[-1]["speedup"]))),
@@ -356,12 +457,20 @@ def run(options: argparse.Namespace) -> dict[str, object]:
         skews = (0.0, 0.4, 0.8, 1.2, 1.6)
         result["zipf_two_level"] = {skew: technical(flat(6), 1000, 6, skew) for skew in skews}
         result["zipf_three_level"] = {skew: technical(deep(), 1000, 4, skew) for skew in skews}
-        result["leaves"] = {leaves: technical(flat(leaves), 1000, leaves, 0.8) for leaves in (4, 6, 8, 10, 12)}
+        result["leaves"] = {
+            leaves: technical(flat(leaves), 1000, leaves, 0.8) for leaves in (4, 6, 8, 10, 12)
+        }
         result["value_joins"] = {most: technical(deep(), 1000, most, 0.8) for most in (2, 3, 4, 5)}
     streams = [stream(items, count, size=1000, sample=200) for count in counts]
     result["stream"] = streams
     result["engine_items_per_s"] = streams[-1]["items_per_s"]
     result["state_bytes_per_item"] = streams[-1]["state_bytes_per_item"]
-    checks = [*two, *three, *streams]
+    similars = [
+        similar(options, 200_000, 4000, threshold)
+        for threshold in ((0.9, 0.8, 0.7, 0.6, 0.5) if full else (0.8, 0.6))
+    ]
+    result["similar"] = similars
+    result["similar_items_per_s"] = similars[1]["items_per_s"]
+    checks = [*two, *three, *streams, *similars]
     result["agree"] = all(bool(one["agree"]) for one in checks)
     return result
