@@ -1,22 +1,24 @@
 """How far a plan has drifted from what a fresh one would cost, without making one; and whether to make one.
 
-A quantity that is cheap to compute follows the cost of fresh plans closely: every predicate pays at least the
-selectivity of the best candidate that it shares with others, and predicates that have nothing in common, not
-even a weaker clause, need a child of the root each. When a plan is made, the ratio of its cost to this
-quantity is kept; later the same ratio times the quantity of that moment estimates what a fresh plan would
-cost. One pass over the predicates, no search.
+A quantity that is cheap to compute follows the cost of fresh plans: every predicate pays at least the
+selectivity of the best candidate that it shares with others, and the children of the root, which pay 1, must
+cover all predicates: how many it takes is estimated by covering the predicates with single clauses, the most
+used first. When a plan is made, the ratio of its cost to this outline is kept; later that ratio times the
+outline of the moment estimates a fresh plan.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 
 from feedweir.optimize.maintain import LivePlan, Record
+from feedweir.optimize.registry import Run
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What a fresh plan cost, in terms of the floor of that time."""
+    """What a fresh plan cost, in terms of the outline of that time."""
 
     ratio: float = 1.0
 
@@ -43,29 +45,56 @@ class ReplanPolicy:
     min_interval_s: float = 60.0
 
 
-def floor_of(plan: LivePlan) -> float:
-    """What every plan for these predicates pays at least, roughly."""
-    paid = 0.0
-    seen: set[int] = set()
-    for record in _by_rarity(plan):
-        closure = plan.registry.closure_of(record.run)
-        if seen.isdisjoint(closure):
-            paid += 1.0
-        else:
-            paid += _least_share(plan, record)
-        seen |= closure
-    return paid
+def outline_of(plan: LivePlan) -> float:
+    """Roughly what a good plan for these predicates costs: the children of the root, and what is below
+    them.
+    """
+    distinct = [record for record in plan.records.values() if record.predicates]
+    covers, uncovered = _cover(plan, distinct)
+    inner = sum(_least_share(plan, record) for record in distinct if record.run not in uncovered)
+    forced = sum(1 for record in distinct if record.run in uncovered)
+    return float(covers + forced) + inner
+
+
+def _cover(plan: LivePlan, distinct: list[Record]) -> tuple[int, set[Run]]:
+    """How many single clauses cover most predicates, and the predicates that stay by themselves.
+
+    A clause that is a predicate is there anyway. Others are taken while they serve two predicates that are
+    not served yet, the most useful first.
+    """
+    uses: dict[int, set[Run]] = {}
+    for record in distinct:
+        for clause in plan.registry.closure_of(record.run):
+            if (clause,) != record.run:
+                uses.setdefault(clause, set()).add(record.run)
+    uncovered = {record.run for record in distinct}
+    for run in [run for run in sorted(uncovered) if len(run) == 1]:
+        uncovered -= uses.get(run[0], set())
+    queue = [(-len(runs), clause) for clause, runs in sorted(uses.items())]
+    heapify(queue)
+    covers = 0
+    while queue:
+        promised, clause = heappop(queue)
+        useful = len(uses[clause] & uncovered)
+        if useful < 2 or (useful - 1) - useful * plan.share_of_clause(clause) <= 0.0:
+            continue
+        if useful < -promised:
+            heappush(queue, (-useful, clause))
+            continue
+        uncovered -= uses[clause]
+        covers += 1
+    return covers, uncovered
 
 
 def calibrated(plan: LivePlan) -> Calibration:
     """To be kept beside a plan that was just made."""
-    floor = floor_of(plan)
-    return Calibration(plan.cost / floor if floor else 1.0)
+    outline = outline_of(plan)
+    return Calibration(plan.cost / outline if outline else 1.0)
 
 
 def drift_of(plan: LivePlan, calibration: Calibration) -> Drift:
     """Compare a plan with the estimate of a fresh one, which never exceeds the naive plan."""
-    return Drift(plan.cost, min(floor_of(plan) * calibration.ratio, plan.naive_cost))
+    return Drift(plan.cost, min(outline_of(plan) * calibration.ratio, plan.naive_cost))
 
 
 def should_replan(
@@ -85,12 +114,6 @@ def should_replan(
     saved_s = (drift.cost - drift.fresh_cost) * rate * filter_s * policy.horizon_s
     is_due = since_s >= policy.min_interval_s
     return is_due and drift.excess > policy.threshold and saved_s > planning_s
-
-
-def _by_rarity(plan: LivePlan) -> list[Record]:
-    """Predicates, those with few clauses first: they are the parents of others."""
-    distinct = [record for record in plan.records.values() if record.predicates]
-    return sorted(distinct, key=lambda record: (len(record.run), record.selectivity, record.run))
 
 
 def _least_share(plan: LivePlan, record: Record) -> float:

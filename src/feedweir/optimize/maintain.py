@@ -69,6 +69,11 @@ class LivePlan:
     def naive_cost(self) -> float:
         return float(len(self.predicates))
 
+    def share_of_clause(self, clause: int) -> float:
+        """The share of items that satisfy a clause."""
+        record = self.records.get((clause,))
+        return self._estimate((clause,)) if record is None else record.selectivity
+
     # Changes
 
     def add(self, key: Hashable, predicate: Predicate) -> None:

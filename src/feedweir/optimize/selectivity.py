@@ -7,7 +7,7 @@ from itertools import combinations
 from math import prod
 from typing import Protocol
 
-from feedweir.optimize.cnf import Clause, Cnf, Literal, to_cnf
+from feedweir.optimize.cnf import Clause, Cnf, Literal, clause_key, to_cnf
 from feedweir.optimize.subsumption import signed
 from feedweir.plan.predicates import And, AtLeast, Atom, Compare, Not, Or, Predicate
 
@@ -90,7 +90,7 @@ def predicate_share(predicate: Predicate, known: Selectivity) -> float:
 
 def cnf_share(cnf: Cnf, known: Selectivity) -> float:
     """All of the clauses; never more than the rarest of them."""
-    shares = [(clause, clause_share(clause, known)) for clause in sorted(cnf, key=repr)]
+    shares = [(clause, clause_share(clause, known)) for clause in sorted(cnf, key=clause_key)]
     lift = _lift(
         (one, other, clause_lift(one, other, known)) for (one, _), (other, _) in combinations(shares, 2)
     )
@@ -106,7 +106,7 @@ def _together(parts: list[tuple[Literal, float]], known: Selectivity) -> float:
     for (one, here), (other, there) in combinations(parts, 2):
         joint = joint_share(one, other, known)
         pairs.append((one, other, None if joint is None or here * there <= 0.0 else joint / (here * there)))
-    least = min(share for _, share in parts)
+    least = min((share for _, share in parts), default=1.0)
     return min(prod(share for _, share in parts) * _lift(pairs), least)
 
 

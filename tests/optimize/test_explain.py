@@ -1,0 +1,68 @@
+"""A plan explains itself: what each filter asks, for whom, how often."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from feedweir.optimize.explain import ExplainedPlan, as_dot, as_json, as_text, explain_plan
+from feedweir.optimize.factorise import factorise
+from feedweir.optimize.statistics import SourceStatistics
+from tests.optimize.plan_text import read_predicate, show_predicate
+
+FEEDS = {"p1": "a and b", "p2": "a and c", "p3": "a and c and d", "p3 again": "d and c and a", "all": "true"}
+PREDICATES = [read_predicate(text) for text in FEEDS.values()]
+KNOWN = SourceStatistics(
+    items=1e9,
+    seconds=1e8,
+    atoms={
+        read_predicate(word): 1e9 * share for word, share in zip("abcd", (0.1, 0.2, 0.3, 0.4), strict=True)
+    },
+)
+
+
+def explained(measured: dict[int, float] | None = None) -> ExplainedPlan:
+    factored = factorise(PREDICATES, KNOWN)
+    return explain_plan(
+        factored, list(FEEDS), show_predicate, source="s2", rate=KNOWN.rate, measured=measured
+    )
+
+
+def test_the_text_shows_the_tree_with_rates_and_feeds() -> None:
+    assert as_text(explained()).splitlines() == [
+        "source s2: 10 items/s, 12.3 evaluations/s (24.6% of 50 without sharing)",
+        "every item  in 10/s  out 10/s  shared by 5  → all",
+        "  a  in 10/s  out 1/s  shared by 4",
+        "    b  in 1/s  out 0.2/s  → p1",
+        "    c  in 1/s  out 0.3/s  shared by 3  → p2",
+        "      d  in 0.3/s  out 0.12/s  → p3, p3 again",
+    ]
+
+
+def test_measured_costs_stand_beside_predicted_ones() -> None:
+    assert "measured 9.5/s" in as_text(explained({1: 9.5}))
+    nodes = json.loads(as_json(explained({1: 9.5})))["nodes"]
+    assert [node["measured_cost"] for node in nodes][:2] == [None, 9.5]
+    total = sum(node["predicted_cost"] for node in nodes)
+    assert total == pytest.approx(json.loads(as_json(explained()))["cost"])
+
+
+def test_long_lists_of_feeds_are_cut() -> None:
+    factored = factorise([PREDICATES[0]] * 9, KNOWN)
+    plan = explain_plan(factored, [f"f{n}" for n in range(9)], show_predicate, source="s")
+    assert "f0, f1, f2, f3, f4 and 4 more" in as_text(plan)
+
+
+def test_the_picture_escapes_what_people_write() -> None:
+    factored = factorise([PREDICATES[0]], KNOWN)
+    dot = as_dot(explain_plan(factored, ["x"], lambda _: 'say "hi" \\ there', source='a "source"'))
+    assert dot.startswith('digraph "a \\"source\\"" {')
+    assert 'label="say \\"hi\\" \\\\ there\\nx"' in dot
+    assert "n0 -> n1" in dot
+    assert dot.endswith("}")
+
+
+def test_a_source_without_filters_is_explained_too() -> None:
+    plan = explain_plan(factorise([], KNOWN), [], show_predicate, source="s")
+    assert as_text(plan) == "source s: 1 items/s, 0 evaluations/s (0.0% of 0 without sharing)"

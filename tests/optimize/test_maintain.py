@@ -1,0 +1,157 @@
+"""A plan changed in place answers as a rebuilt one, never costs more than the naive one, and knows when it is stale."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from feedweir.optimize.drift import Calibration, Drift, ReplanPolicy, calibrated, drift_of, should_replan
+from feedweir.optimize.maintain import LivePlan
+from feedweir.optimize.statistics import SourceStatistics
+from feedweir.plan.predicates import And, Compare, Contains, Or, Predicate, Term
+from tests.naive import holds
+from tests.optimize import generated
+from tests.optimize.test_factorise import answers, check_form
+
+WORDS = [Contains(None, (Term(f"w{number}"),), 1) for number in range(60)]
+
+
+def known(order: list[int], *, top: float = 0.15) -> SourceStatistics:
+    """Words whose share falls with their place in `order`."""
+    shares = {WORDS[number]: 1_000 * top / (place + 1) ** 0.8 for place, number in enumerate(order)}
+    return SourceStatistics(items=1_000.0, seconds=1_000.0, atoms=shares)
+
+
+def drawn(random: Random, order: list[int], least: int = 1) -> Predicate:
+    weights = [1 / (place + 1) ** 0.8 for place in range(len(order))]
+    chosen = {WORDS[number] for number in random.choices(order, weights, k=random.randint(least, 3))}
+    return And(tuple(sorted(chosen, key=repr)))
+
+
+changes = st.lists(
+    st.tuples(
+        st.sampled_from(("add", "add", "alter", "drop", "reweigh")),
+        st.integers(0, 6),
+        generated.predicates(leaves=4),
+    ),
+    max_size=14,
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(changes, st.integers(0, 100))
+def test_a_plan_changed_in_place_answers_as_a_rebuilt_one(steps, start: int) -> None:
+    plan = LivePlan(SourceStatistics())
+    for kind, key, predicate in steps:
+        if kind == "reweigh":
+            atoms = dict.fromkeys(plan.registry.atoms, 10.0 * (key + 1))
+            plan.reweigh(SourceStatistics(items=100.0, atoms=atoms))
+        elif kind == "drop":
+            plan.drop(key)
+        else:
+            getattr(plan, kind)(key, predicate)
+        assert plan.cost <= plan.naive_cost + 1e-9
+    rebuilt = plan.replanned()
+    for one in (plan, rebuilt):
+        value = one.snapshot()
+        check_form(value.tree)
+        assert value.tree.cost == pytest.approx(one.cost, abs=1e-9)
+        for item in generated.ITEMS[start : start + 6]:
+            assert answers(value, item) == [holds(predicate, item) for predicate in one.predicates.values()]
+
+
+def test_dropping_everything_leaves_nothing_behind() -> None:
+    random = Random(1)
+    order = list(range(60))
+    plan = LivePlan(known(order))
+    for key in range(100):
+        plan.add(key, drawn(random, order))
+    for key in random.sample(range(100), 100):
+        plan.drop(key)
+        plan.drop(key)
+    assert plan.records == {}
+    assert plan.root_children == set()
+    assert plan.cost == pytest.approx(0.0, abs=1e-9)
+
+
+def test_common_parts_are_opened_and_closed_again() -> None:
+    plan = LivePlan(known(list(range(60))))
+    plan.add("x", And((WORDS[0], WORDS[1])))
+    assert plan.cost == 1.0
+    plan.add("y", And((WORDS[0], WORDS[2])))
+    plan.add("z", And((WORDS[0], WORDS[3])))
+    shared = plan.cost
+    assert shared == pytest.approx(1 + 3 * plan.known.share_of(WORDS[0]))
+    plan.drop("y")
+    plan.drop("z")
+    assert plan.cost == 1.0
+
+
+def test_a_weaker_predicate_that_comes_late_becomes_the_parent() -> None:
+    plan = LivePlan(SourceStatistics())
+    plan.add("high", Compare("revision", ">", 5.0))
+    plan.add("higher", Compare("revision", ">", 7.0))
+    plan.add("low", Compare("revision", ">", 3.0))
+    tree = plan.snapshot().tree
+    low = tree.node_of[2]
+    assert tree.parent[tree.node_of].tolist().count(0) == 1
+    assert tree.parent[low] == 0
+
+
+def test_a_new_plan_leaves_the_old_one_as_it_was() -> None:
+    random = Random(2)
+    order = list(range(60))
+    plan = LivePlan(known(order))
+    for key in range(60):
+        plan.add(key, drawn(random, order, 2))
+    before = plan.snapshot().tree.parent.tolist()
+    fresh = plan.replanned()
+    fresh.drop(0)
+    assert plan.snapshot().tree.parent.tolist() == before
+    assert fresh.changes == 1
+
+
+@pytest.mark.parametrize(("least", "tolerance"), [(1, 0.05), (2, 0.2)])
+def test_the_estimate_of_a_fresh_plan_follows_its_true_cost(least: int, tolerance: float) -> None:
+    """Through changed predicates and changed habits of the source; conjunctions only are the harder case."""
+    random = Random(3)
+    order = list(range(60))
+    plan = LivePlan(known(order))
+    for key in range(250):
+        plan.add(key, drawn(random, order, least))
+    plan = plan.replanned()
+    calibration = calibrated(plan)
+    for step in range(3):
+        order = order[9:] + order[:9]
+        plan.reweigh(known(order, top=0.1 + 0.05 * step))
+        for _ in range(80):
+            plan.alter(random.randrange(250), drawn(random, order, least))
+        estimate = drift_of(plan, calibration)
+        assert estimate.cost == plan.cost
+        assert estimate.fresh_cost == pytest.approx(plan.replanned().cost, rel=tolerance)
+
+
+def test_a_plan_is_made_anew_when_it_pays() -> None:
+    stale = Drift(cost=150.0, fresh_cost=100.0)
+    asked = {"rate": 10.0, "filter_s": 1e-6, "planning_s": 1.0, "since_s": 3_600.0}
+    assert stale.excess == pytest.approx(0.5)
+    assert should_replan(stale, **asked)
+    assert not should_replan(Drift(105.0, 100.0), **asked)
+    assert not should_replan(stale, **{**asked, "rate": 0.01})
+    assert not should_replan(stale, **{**asked, "planning_s": 100.0})
+    assert not should_replan(stale, **{**asked, "since_s": 5.0})
+    assert should_replan(stale, **{**asked, "since_s": 5.0}, policy=ReplanPolicy(min_interval_s=1.0))
+    assert Drift(0.0, 0.0).excess == 0.0
+    assert calibrated(LivePlan(SourceStatistics())) == Calibration()
+
+
+def test_disjunctions_share_weaker_clauses() -> None:
+    plan = LivePlan(known(list(range(60)), top=0.05))
+    plan.add("either", Or((WORDS[40], WORDS[41])))
+    plan.add("one", WORDS[40])
+    plan.add("other", And((WORDS[41], WORDS[42])))
+    tree = plan.snapshot().tree
+    assert tree.parent[tree.node_of].tolist() == [0, tree.node_of[0], tree.node_of[0]]
