@@ -29,6 +29,8 @@ class RunningQuery(Protocol):
 
     def stop(self) -> None: ...
 
+    def exception(self) -> Exception | None: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -111,10 +113,14 @@ class Service:
     def _tend(self) -> None:
         self._weir.refresh_set()
         if self._query and not self._query.isActive:
-            _log.error("the pipeline stopped; starting it again")
+            _log.error("the pipeline stopped and is started again: %s", _first_line(self._query.exception()))
             self._restarts += 1
             self._weir.repair_set()
             self._query = self._start_query(self._committed)
         if self._batches - self._since_compaction >= _COMPACT_EVERY:
             self._since_compaction = self._batches
             compact(self._weir.store)
+
+
+def _first_line(error: Exception | None) -> str:
+    return str(error).strip().split("\n", 1)[0] if error else "no reason was given"
