@@ -77,6 +77,15 @@ def answer(
     return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body
 
 
+def as_handler(whole: bytes) -> Handler:
+    """A handler that always answers the same."""
+
+    async def handler(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(whole)
+
+    return handler
+
+
 async def _read(reader: asyncio.StreamReader) -> Asked | None:
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")

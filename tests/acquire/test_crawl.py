@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from feedweir.acquire.addresses import AddressRule
 from feedweir.acquire.aiohttp_transport import AiohttpTransport
-from feedweir.acquire.crawl import Crawler, CrawlOptions, CrawlReport, failures_of
-from feedweir.acquire.exchange import Changed, Unchanged
+from feedweir.acquire.crawl import (
+    Crawler,
+    CrawlOptions,
+    CrawlReport,
+    _Harvest,
+    choose,
+    failures_of,
+    share_of,
+)
+from feedweir.acquire.exchange import Changed, FetchResult, Limits, Unchanged, Validators
 from feedweir.acquire.fetch import Fetcher
 from feedweir.acquire.hosts import HostLedger, HostRules
-from feedweir.acquire.landing import LandingLog
+from feedweir.acquire.landing import Landed, LandingLog
 from feedweir.acquire.refresh.rules import first_check
 from feedweir.acquire.refresh.state import SourceState
 
-from .origin import Origin, an_origin, answer
+from .origin import Asked, Origin, an_origin, answer, as_handler
 
 START = datetime(2024, 5, 1, 12, tzinfo=UTC)
 ANYWHERE = AddressRule(allow_private=True)
@@ -40,7 +53,9 @@ def crawl(tmp_path: Path, script: object) -> None:
         clock = Clock()
         async with an_origin() as origin, AiohttpTransport(rule=ANYWHERE) as transport:
             ledger = HostLedger(HostRules(max_concurrent=100, spacing_s=0))
-            fetcher = Fetcher(transport=transport, clock=clock)
+            fetcher = Fetcher(
+                transport=transport, clock=clock, limits=Limits(max_bytes=100_000, max_wire_bytes=50_000)
+            )
             crawler = Crawler(fetcher, LandingLog(tmp_path), ledger, clock=clock, options=CrawlOptions())
             await script(origin, crawler, clock)  # type: ignore[operator]
 
@@ -92,3 +107,113 @@ def test_one_bad_source_is_one_recorded_failure(tmp_path: Path) -> None:
         assert LandingLog(tmp_path).latest() == 1
 
     crawl(tmp_path, script)
+
+
+def test_a_third_of_hostile_sources_leaves_the_others_alone(tmp_path: Path) -> None:
+    async def endless(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        while True:
+            writer.write(b"1000\r\n" + b"x" * 4096 + b"\r\n")
+            await writer.drain()
+
+    async def script(origin: Origin, crawler: Crawler, clock: Clock) -> None:
+        bomb = answer(200, gzip.compress(b"\0" * (1 << 20)), ("Content-Encoding", "gzip"))
+        hostile = {
+            "/endless": endless,
+            "/bomb": as_handler(bomb),
+            "/loop": as_handler(answer(302, b"", ("Location", "/loop"))),
+            "/nonsense": as_handler(b"\0\0\0\r\n\r\n"),
+        }
+        origin.handlers.update(hostile)
+        good = [f"/good{number}" for number in range(8)]
+        for path in good:
+            origin.answers(path, answer(200, path.encode()))
+        reports = await all_steps(crawler, sources(origin, *hostile, *good))
+        failures = [source for report in reports for source, _ in failures_of(report)]
+        assert sorted(failures) == sorted(hostile)
+        landed = [
+            body
+            for report in reports
+            if report.segment
+            for body in LandingLog(tmp_path).read(report.segment)["body"].to_pylist()
+        ]
+        assert sorted(landed) == sorted(path.encode() for path in good)
+
+    crawl(tmp_path, script)
+
+
+def test_a_source_that_flaps_backs_off_and_comes_back(tmp_path: Path) -> None:
+    async def script(origin: Origin, crawler: Crawler, clock: Clock) -> None:
+        origin.answers(
+            "/a", answer(500), answer(500), answer(200, b"<rss/>"), answer(500), answer(200, b"<rss>2")
+        )
+        (state,) = sources(origin, "/a")
+        failures, pauses = [], []
+        for _ in range(5):
+            clock.now = max(clock.now, state.next_at)
+            (state,) = (await crawler.step([state])).states
+            failures.append(state.failures)
+            pauses.append((state.next_at - clock.now).total_seconds())
+        assert failures == [1, 2, 0, 1, 0]
+        assert pauses[1] > pauses[0] >= 900
+        assert LandingLog(tmp_path).latest() == 2
+
+    crawl(tmp_path, script)
+
+
+def test_a_host_that_says_429_is_left_alone_with_all_its_sources(tmp_path: Path) -> None:
+    async def script(origin: Origin, crawler: Crawler, clock: Clock) -> None:
+        origin.answers("/a", answer(429, b"", ("Retry-After", "100")))
+        origin.answers("/b", answer(200, b"<rss/>"))
+        first, second = sources(origin, "/a", "/b")
+        assert (await crawler.step([first, second])).states[0].failures == 1
+        assert (await crawler.step([second])).states == ()
+        clock.pass_s(100)
+        assert (await crawler.step([second])).states[0].failures == 0
+
+    crawl(tmp_path, script)
+
+
+def test_a_step_spends_no_more_than_the_budget_and_takes_the_longest_overdue() -> None:
+    ledger = HostLedger(HostRules())
+    due = [
+        replace(
+            first_check(f"s{n}", f"http://h{n}/", START, spread_s=0), next_at=START - timedelta(seconds=n)
+        )
+        for n in range(10)
+    ]
+    assert [state.source for state in choose(due, ledger, 3, START)] == ["s9", "s8", "s7"]
+
+
+def test_one_source_of_a_host_at_a_time_redirects_counted() -> None:
+    ledger = HostLedger(HostRules())
+    due = [first_check(f"s{n}", f"http://h{n // 2}/{n}", START, spread_s=0) for n in range(4)]
+    due.append(replace(first_check("s4", "http://x/", START, spread_s=0), hosts=("x", "h0")))
+    assert [state.source for state in choose(due, ledger, 9, START)] == ["s0", "s2"]
+
+
+@given(st.lists(st.sampled_from(["a", "b", "c", "d.example", "www.e"]), min_size=1), st.integers(1, 9))
+def test_all_sources_of_a_host_are_looked_after_by_one_crawler(hosts: list[str], shares: int) -> None:
+    states = [first_check(f"s{n}", f"http://{host}/{n}", START) for n, host in enumerate(hosts)]
+    owners = {
+        host: {share_of(s, shares) for s, h in zip(states, hosts, strict=True) if h == host} for host in hosts
+    }
+    assert all(len(shares_of_host) == 1 for shares_of_host in owners.values())
+    assert all(0 <= share < shares for found in owners.values() for share in found)
+
+
+def test_documents_are_landed_before_too_many_wait_in_memory(tmp_path: Path) -> None:
+    async def run() -> None:
+        harvest = _Harvest(LandingLog(tmp_path), max_bytes=100)
+        for number in range(10):
+            document = Landed(source=f"s{number}", arrived=START, body=b"x" * 30)
+            outcome = Changed(document=document, validators=Validators())
+            await harvest.add(FetchResult(source=f"s{number}", at=START, outcome=outcome))
+        assert LandingLog(tmp_path).latest() == 2
+        await harvest.land()
+        assert sum(LandingLog(tmp_path).read(n).num_rows for n in range(1, harvest.segment + 1)) == 10
+        assert all(
+            not r.outcome.document.body for r in harvest.results.values() if isinstance(r.outcome, Changed)
+        )
+
+    asyncio.run(run())

@@ -31,6 +31,8 @@ _PRIOR_RATE_S = 4 / 86_400.0
 _PRIOR_S = 6 * 3_600.0
 _HALF_LIFE_S = 14 * 86_400.0
 _ROUNDS = 12
+_MAX_DATED = 12
+"""Moments of publication that one document may teach, so that it does not push out all earlier looks."""
 _HEDGE = 0.3
 """How much of the rate is taken to be even, whatever the rhythm says: the world changes, and looks must notice."""
 _SATURATED = 1.5
@@ -183,15 +185,18 @@ def _kept(history: History, times: NDArray[np.int64], counts: NDArray[np.int64])
 def _dated(
     times: NDArray[np.int64], counts: NDArray[np.int64], place: int, published: list[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Items that tell when they were published are as good as a look at that moment."""
+    """Items that tell when they were published are as good as a look right before and one right after."""
     if place == 0:
         return times, counts
-    moments = sorted(m for m in published if times[place - 1] < m < times[place])[: int(counts[place])]
-    if not moments:
-        return times, counts
-    known, each = np.unique(np.array(moments, dtype=np.int64), return_counts=True)
-    counts[place] -= each.sum()
-    return np.insert(times, place, known), np.insert(counts, place, each)
+    between = sorted({m for m in published if times[place - 1] + 1 < m < times[place]})
+    moments = np.array(between[: min(_MAX_DATED, int(counts[place]))], dtype=np.int64)
+    each = np.array([published.count(int(moment)) for moment in moments], dtype=np.int64)
+    counts[place] = max(counts[place] - each.sum(), 0)
+    looks = np.stack((moments - 1, moments), axis=1).ravel()
+    found = np.stack((np.zeros_like(each), each), axis=1).ravel()
+    # Items a second apart make looks that fall on each other; the first of them keeps its count.
+    looks, first = np.unique(looks, return_index=True)
+    return np.insert(times, place, looks), np.insert(counts, place, found[first])
 
 
 def _smoothed(old: float, new: float) -> float:

@@ -39,7 +39,7 @@ def fit(
 
     `events[i]` happened after the look at `times[i - 1]` and not after that at `times[i]`; `weights` fade old looks.
     Each round shares the events out by the factors so far, then sets one of the four tables to the ratio of what
-    fell into each place and what the other three led to expect there.
+    fell into each place and what the other three led to expect there; hours come first, for plans go by them longest.
     """
     borders = (0, _DAY_AT, _MINUTE_AT, _AGE_AT, SIZE)
     counts = np.zeros(SIZE)
@@ -85,7 +85,7 @@ def fit(
         while ended > _AGE_AT and counts[ended - 1] == 0.0:
             ended -= 1
         table = turn % 4
-        for place in range(borders[3 - table], borders[4 - table]):
+        for place in range(borders[table], borders[table + 1]):
             factors[place] = (counts[place] + prior[place] * peers[place]) / (
                 level * foreseen[place] + prior[place]
             )

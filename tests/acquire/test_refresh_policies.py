@@ -1,0 +1,258 @@
+"""Policies: the plan against every possible plan, the rhythm against publishers whose rhythm is known, the replay."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from feedweir.acquire.refresh.budget import Budget, Spending, Steering, price_for
+from feedweir.acquire.refresh.history import (
+    MAX_LOOKS,
+    SLOT_S,
+    History,
+    counted,
+    expected,
+    looked,
+    mean_rate_s,
+)
+from feedweir.acquire.refresh.planned import Planned
+from feedweir.acquire.refresh.planning_kernels import first_of_cheapest
+from feedweir.acquire.refresh.policies import Fixed, Policy, RateProportional
+from feedweir.acquire.refresh.rules import RefreshRules
+from feedweir.acquire.refresh.simulate import FeedTrace, simulate, steering
+
+NOW = datetime(2024, 5, 6, tzinfo=UTC)
+HOUR_S = 3_600.0
+
+
+def naive_cost(
+    plan: tuple[int, ...], edges: list[float], next_items: list[float], items: list[float], price: float
+) -> float:
+    """A plan's price and delay, slot by slot; the first look goes by what is expected next."""
+    total = 0.0
+    start = 0
+    for stop in plan:
+        known = next_items if start == 0 else items
+        total += price
+        for slot in range(start, stop):
+            total += known[slot] * (edges[stop] - (edges[slot] + edges[slot + 1]) / 2)
+        start = stop
+    return total
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.integers(0, 8), min_size=2, max_size=8),
+    st.lists(st.integers(0, 8), min_size=8, max_size=8),
+    st.integers(1, 40_000),
+    st.integers(1, 2),
+    st.integers(1, 3),
+)
+def test_the_first_look_is_that_of_the_cheapest_of_all_plans(
+    items: list[int], following: list[int], price: int, gap_slots: int, first: int
+) -> None:
+    size = len(items)
+    edges = [float(SLOT_S * place) for place in range(size + 1)]
+    later = [float(value) for value in following[:size]]
+    now = [float(value) for value in items]
+    first = min(first, size)
+    chosen = first_of_cheapest(
+        np.array(edges), np.array(now), np.array(later), first, size, SLOT_S * gap_slots, price, 0.0, 0.0, 1.0
+    )
+    costs: dict[int, float] = {}
+    for length in range(size):
+        for inner in itertools.combinations(range(first, size), length):
+            plan = (*inner, size)
+            # The closing look at the end of the horizon is free of the gap.
+            if any(b - a < gap_slots for a, b in itertools.pairwise(plan[:-1])):
+                continue
+            cost = naive_cost(plan, edges, now, later, float(price))
+            costs[plan[0]] = min(cost, costs.get(plan[0], math.inf))
+    assert costs[chosen] == pytest.approx(min(costs.values()))
+
+
+def test_a_document_about_to_overflow_is_looked_at_before() -> None:
+    edges = SLOT_S * np.arange(49.0)
+    items = np.full(48, 1.0)
+    looks = [
+        first_of_cheapest(edges, items, items, 1, 48, SLOT_S, 1e6, 1e6, shown, 1.0)
+        for shown in (0.0, 30.0, 12.0)
+    ]
+    assert looks[0] == 48
+    assert looks[2] < 12 <= looks[1] < 30
+
+
+def watched(publish_s: list[float], looks_s: list[float], shown: int = 50) -> History:
+    """What is known of a publisher after looks at these moments."""
+    history = History()
+    before = -1.0
+    for moment in looks_s:
+        at = NOW + timedelta(seconds=moment)
+        new = sum(before < published <= moment for published in publish_s)
+        history = looked(history, at, is_changed=new > 0)
+        history = counted(history, at, new, shown) if new else history
+        before = moment
+    return history
+
+
+def test_a_rate_is_found_and_an_unknown_source_is_taken_for_a_quiet_one() -> None:
+    assert mean_rate_s(History()) == pytest.approx(4 / 86_400)
+    busy = watched([600.0 * n for n in range(300)], [HOUR_S * n for n in range(40)])
+    assert mean_rate_s(busy) == pytest.approx(1 / 600, rel=0.2)
+
+
+def test_the_minutes_at_which_a_publisher_strikes_are_found_from_looks_at_other_minutes() -> None:
+    publish = [HOUR_S * n + 1_790 for n in range(200)]
+    looks = [2_900.0 * n for n in range(220)]
+    history = watched(publish, looks)
+    start = (NOW + timedelta(seconds=looks[-1])).timestamp()
+    _, items = expected(history, start, 288)
+    by_minute = np.zeros(12)
+    np.add.at(by_minute, (int(start // SLOT_S) + np.arange(288)) % 12, items)
+    # The strike is ten seconds before the end of the sixth slot: looks can hardly tell it from the seventh.
+    assert by_minute[5] + by_minute[6] > 0.3 * by_minute.sum()
+    assert min(by_minute[5], by_minute[6]) > 2 * np.delete(by_minute, [5, 6]).max()
+
+
+def test_the_hours_at_which_a_publisher_is_awake_are_found() -> None:
+    publish = [86_400 * day + HOUR_S * (8 + hour) + 60 * day for day in range(10) for hour in range(8)]
+    history = watched(publish, [HOUR_S * 1.3 * n for n in range(180)])
+    evening = NOW.timestamp() + 9 * 86_400 + 18 * HOUR_S
+    items, _ = expected(history, evening, 288)
+    assert items[14 * 12 : 22 * 12].mean() > 3 * items[: 14 * 12].mean()
+
+
+def test_a_history_keeps_the_last_looks_only() -> None:
+    history = watched([], [60.0 * n for n in range(2 * MAX_LOOKS)])
+    assert len(history.times) == 4 * MAX_LOOKS
+    assert len(history.counts) == 2 * MAX_LOOKS
+
+
+def test_published_times_sharpen_at_once() -> None:
+    history = looked(looked(History(), NOW, is_changed=True), NOW + timedelta(hours=10), is_changed=True)
+    times = [NOW + timedelta(hours=hour, minutes=31) for hour in range(10)]
+    dated = counted(history, NOW + timedelta(hours=10), 10, 50, published=times)
+    _, items = expected(dated, NOW.timestamp() + 36_000, 12)
+    assert int(items.argmax()) == 6
+
+
+def test_a_planned_look_comes_right_after_the_strike() -> None:
+    publish = [2 * HOUR_S * n + 1_790 + k for n in range(80) for k in range(10)]
+    looks = [2_900.0 * n for n in range(190)]
+    history = watched(publish, looks)
+    now = NOW + timedelta(seconds=looks[-1])
+    look = Planned(price=20_000.0).next_look(
+        history, now, now + timedelta(seconds=900), now + timedelta(hours=24)
+    )
+    next_strike = next(moment for moment in publish if moment > looks[-1])
+    assert 0 <= (look - NOW).total_seconds() - next_strike <= 900
+
+
+@pytest.mark.parametrize(
+    "policy", [Fixed(), RateProportional(), Planned()], ids=lambda policy: type(policy).__name__
+)
+@given(st.integers(0, 10_000), st.integers(0, 50_000), st.integers(0, 100_000), st.integers(0, 10))
+def test_a_policy_keeps_within_what_it_is_allowed(
+    policy: Policy, looks: int, soonest: int, longer: int, items: int
+) -> None:
+    history = watched([100.0 * n for n in range(items)], [60.0 * n for n in range(looks % 5)])
+    now = NOW + timedelta(seconds=looks)
+    earliest = now + timedelta(seconds=soonest)
+    latest = earliest + timedelta(seconds=longer)
+    assert earliest <= policy.next_look(history, now, earliest, latest) <= latest
+
+
+def a_trace(feeds: int = 8) -> dict[str, FeedTrace]:
+    """Feeds that publish three items at a fixed minute of every third hour by day, or hardly anything."""
+    trace = {}
+    for number in range(feeds):
+        every_s = 3 * HOUR_S if number % 2 else 24 * HOUR_S
+        moments = [NOW.timestamp() + every_s * n + 60 * number for n in range(int(8 * 86_400 / every_s))]
+        shown = [tuple(f"{n * 3 - k}" for k in range(12)) for n in range(len(moments))]
+        trace[f"feed{number}"] = FeedTrace(tuple(moments), tuple(shown))
+    return trace
+
+
+def test_a_replay_counts_what_an_obvious_poll_would_see() -> None:
+    feed = FeedTrace(
+        (0.0, 100.0, 5_000.0, 5_100.0, 20_000.0), (("a",), ("b", "a"), ("c",), ("d",), ("d", "e"))
+    )
+    rules = RefreshRules(policy=Fixed(interval_s=10_000), jitter=0.0)
+    account = simulate({"f": feed}, rules, seed="x")
+    assert account.items == 4
+    assert account.missed == 1, "c was shown between two looks only"
+    assert account.requests in (2, 3)
+
+
+def test_the_planning_policy_beats_an_hourly_poll_with_the_same_requests() -> None:
+    trace = a_trace()
+    hourly = simulate(trace, RefreshRules(policy=Fixed(), jitter=0.0))
+    requests_s = len(trace) / HOUR_S
+    planned = simulate(
+        trace, RefreshRules(policy=Planned()), requests_s=requests_s, steer=steering(requests_s)
+    )
+    assert planned.requests <= hourly.requests * 1.01
+    assert planned.missed <= hourly.missed
+    assert planned.settled_delay_s < 0.5 * hourly.settled_delay_s
+
+
+def test_a_policy_cannot_see_the_future_of_a_trace() -> None:
+    """Two traces that agree up to a moment lead to the same looks up to that moment."""
+    trace = a_trace(4)
+    cut = NOW.timestamp() + 3 * 86_400
+    other = {
+        name: replace(
+            feed,
+            shown=tuple(s if m < cut else (f"x{m}",) for m, s in zip(feed.moments, feed.shown, strict=True)),
+        )
+        for name, feed in trace.items()
+    }
+    looks: list[list[tuple[str, float]]] = []
+    for played in (trace, other):
+        seen: list[tuple[str, float]] = []
+
+        class Noted(Planned):
+            def next_look(
+                self, history: History, now: datetime, earliest: datetime, latest: datetime
+            ) -> datetime:
+                if now.timestamp() < cut:
+                    seen.append((str(now), history.rate_s))  # noqa: B023
+                return Planned.next_look(self, history, now, earliest, latest)
+
+        simulate(played, RefreshRules(policy=Noted()))
+        looks.append(seen)
+    assert looks[0] == looks[1]
+    assert len(looks[0]) > 20
+
+
+def test_a_budget_is_a_bucket_and_a_day() -> None:
+    budget = Budget(per_second=2, per_day=15, burst_s=5)
+    allowance, spending = budget.allowance(Spending(), NOW)
+    assert allowance == 10
+    spending = spending.spent(10)
+    assert budget.allowance(spending, NOW)[0] == 0
+    allowance, spending = budget.allowance(spending, NOW + timedelta(seconds=2))
+    assert allowance == 4
+    spending = spending.spent(4)
+    assert budget.allowance(spending, NOW + timedelta(hours=1))[0] == 1
+    assert budget.allowance(spending, NOW + timedelta(days=1))[0] == 10
+
+
+def test_the_price_meets_the_budget_for_even_sources() -> None:
+    rates_s = [1e-3, 1e-4, 5e-4]
+    price = price_for(rates_s, 0.01)
+    assert sum(1 / math.sqrt(2 * price / rate) for rate in rates_s) == pytest.approx(0.01)
+
+
+def test_the_price_rises_when_too_much_is_spent_and_falls_when_too_little() -> None:
+    _, even = Steering(requests_s=1.0).steered([1e-3], 98, 0, 100.0)
+    _, high = Steering(requests_s=1.0).steered([1e-3], 98, 100, 100.0)
+    _, low = Steering(requests_s=1.0).steered([1e-3], 50, 0, 100.0)
+    assert low < even < high
