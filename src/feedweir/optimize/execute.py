@@ -96,7 +96,9 @@ def make_executable(
 
 def run(plan: ExecutablePlan, bits: Bits) -> tuple[Ints, Ints, int]:
     """The (items, predicates) that match, and how many nodes were asked."""
-    room = 1 << 16
+    expected = float((plan.tree.selectivity * np.diff(plan.out_starts)).sum())
+    # Room for more than expected: what does not fit has to be found a second time.
+    room = (1 << 12) + int(1.5 * expected * len(bits))
     while True:
         items, predicates = np.empty(room, np.int32), np.empty(room, np.int32)
         found, asked = tree_kernels.run_tree(bits, *_arrays(plan), items, predicates)

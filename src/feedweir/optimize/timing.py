@@ -31,7 +31,7 @@ class Work:
     """Nodes that hold."""
     matches: float
     atoms: float
-    """Atoms of the item that the index looks up."""
+    """Atoms of the item that the index looks up, and the words of its bitset that are searched for them."""
 
 
 Prices = Work
@@ -55,7 +55,7 @@ def work_of(plan: ExecutablePlan, selectivity: Floats, atom_share: Floats) -> Wo
         literals=float((rate * _literals_read(plan, atom_share, selectivity)).sum()),
         entered=float(tree.selectivity[1:].sum()),
         matches=float((tree.selectivity * np.diff(plan.out_starts)).sum()),
-        atoms=float(atom_share.sum()) if plan.is_indexed else 0.0,
+        atoms=float(atom_share.sum()) + (atom_share.size + 63) // 64 if plan.is_indexed else 0.0,
     )
 
 
