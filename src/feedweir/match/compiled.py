@@ -14,7 +14,7 @@ import pyarrow as pa
 from feedweir.errors import CompiledSetError
 from feedweir.items.model import Item
 from feedweir.items.schema import batch_of, items_of
-from feedweir.match.arrays import Array
+from feedweir.match.arrays import Array, frozen
 from feedweir.match.build import Note, Progress, build_index
 from feedweir.match.counters import Counters
 from feedweir.match.explain import Explanation, Finder, explained
@@ -39,6 +39,7 @@ from feedweir.plan.query import Query
 
 NOTES = "notes.json"
 _OWNERS_KEPT = 64
+NONE_REMOVED = frozen(np.empty(0, np.uint8))
 
 
 class CompiledSet(Protocol):
@@ -120,18 +121,22 @@ class IndexedSet:
     def match(self, items: pa.RecordBatch, *, owner: str | None = None) -> Matches:
         return self.match_texts(items, texts_of(items, self.fields), owner=owner)
 
-    def match_texts(self, items: pa.RecordBatch, texts: Texts, *, owner: str | None = None) -> Matches:
-        """As `match`, for a batch whose texts have been analysed."""
+    def match_texts(
+        self, items: pa.RecordBatch, texts: Texts, *, owner: str | None = None, removed: Array = NONE_REMOVED
+    ) -> Matches:
+        """As `match`, for a batch whose texts have been analysed, and without some of the queries (a bit each)."""
         if owner is not None:
             return self._limited_to(owner).match_texts(items, texts)
-        return self._matched(items, texts, np.empty(0, np.int64))
+        return self._matched(items, texts, np.empty(0, np.int64), removed)
 
     def match_counting(self, items: pa.RecordBatch, counters: Counters) -> Matches:
         return self.match_texts_counting(items, texts_of(items, self.fields), counters)
 
-    def match_texts_counting(self, items: pa.RecordBatch, texts: Texts, counters: Counters) -> Matches:
+    def match_texts_counting(
+        self, items: pa.RecordBatch, texts: Texts, counters: Counters, removed: Array = NONE_REMOVED
+    ) -> Matches:
         costs = np.zeros(len(self), np.int64)
-        matches = self._matched(items, texts, costs)
+        matches = self._matched(items, texts, costs, removed)
         spent = np.flatnonzero(costs)
         counters.add_costs(self.index.keys[spent], costs[spent])
         counters.add_hits(matches, items)
@@ -153,7 +158,7 @@ class IndexedSet:
         first, last = (int(np.searchsorted(self.index.keys, key, side=side)) for side in ("left", "right"))
         return [(number, self._queries.query(number)) for number in range(first, last)]
 
-    def _matched(self, items: pa.RecordBatch, texts: Texts, costs: Array) -> Matches:
+    def _matched(self, items: pa.RecordBatch, texts: Texts, costs: Array, removed: Array) -> Matches:
         index = self.index
         streams, values = as_arguments(streams_of(index, texts), values_of_batch(index, items))
         rows, queries, asked_rows, asked_checks, work = match_rows(
@@ -165,7 +170,7 @@ class IndexedSet:
             rows, queries = np.concatenate([rows, told_rows]), np.concatenate([queries, told_queries])
             order = np.argsort(rows, kind="stable")
             rows, queries = rows[order], queries[order]
-        found_rows, found_keys = in_order(rows, queries, index.keys)
+        found_rows, found_keys = in_order(rows, queries, index.keys, removed)
         return Matches(
             found_rows, found_keys, Work(int(work[0]), int(work[1]), int(work[2]), len(asked_rows))
         )

@@ -76,7 +76,8 @@ class Checks(NamedTuple):
 
 @njit(inline="always")
 def _is_set(bits, atom):  # type: ignore[no-untyped-def]
-    return (bits[atom >> 3] >> np.uint8(atom & 7)) & np.uint8(1)
+    place = np.uint32(atom)  # unsigned, so that no negative index need be considered
+    return (bits[place >> np.uint32(3)] >> np.uint8(place & np.uint32(7))) & np.uint8(1)
 
 
 @njit(inline="always")
@@ -221,6 +222,7 @@ def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_
         longest = max(longest, checks.starts[program + 1] - checks.starts[program])
     verdicts = np.empty(longest, np.int64)
     stack = np.empty(256, np.int32)
+    chosen = np.empty(256, np.int32)
     rows = np.empty(1024, np.int32)
     queries = np.empty(1024, np.int32)
     asked_rows = np.empty(16, np.int32)
@@ -296,6 +298,8 @@ def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_
                     queries = _grown(queries, n_found, n_entries + n_children)
                 if top + n_children > len(stack):
                     stack = _grown(stack, top, n_children)
+                if n_children >= len(chosen):
+                    chosen = np.empty(2 * n_children, np.int32)
                 for k in range(place + 2, first):
                     query = blocks[k]
                     if query < 0:
@@ -325,19 +329,24 @@ def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_
                     n_found += 1
                 work[WORK_CANDIDATES] += n_entries
                 work[WORK_TESTS] += n_children
+                # without a branch per child: whether one is satisfied is hard to foresee
+                n_chosen = 0
                 for k in range(first, first + n_children):
-                    if _is_set(bits, blocks[k]):
-                        query = blocks[k + n_children]
-                        if query < 0:
-                            stack[top] = ~query
-                            top += 1
-                        else:
-                            if counts_costs:
-                                costs[query] += 1
-                            work[WORK_CANDIDATES] += 1
-                            rows[n_found] = row
-                            queries[n_found] = query
-                            n_found += 1
+                    chosen[n_chosen] = k
+                    n_chosen += _is_set(bits, blocks[k])
+                work[WORK_CANDIDATES] += n_chosen
+                for c in range(n_chosen):
+                    query = blocks[chosen[c] + n_children]
+                    if query < 0:
+                        stack[top] = ~query
+                        top += 1
+                        work[WORK_CANDIDATES] -= 1
+                    else:
+                        if counts_costs:
+                            costs[query] += 1
+                        rows[n_found] = row
+                        queries[n_found] = query
+                        n_found += 1
         for i in range(n_satisfied):
             bits[satisfied[i] >> 3] = 0
     work[WORK_TOUCHED] = touched  # nobody reads it, but it keeps the loads
@@ -345,8 +354,11 @@ def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_
 
 
 @njit(cache=True, nogil=True)
-def in_order(rows, queries, keys):  # type: ignore[no-untyped-def]
-    """Pairs that come row by row, as (rows, keys) sorted within each row and each once; `queries` is left sorted."""
+def in_order(rows, queries, keys, removed):  # type: ignore[no-untyped-def]
+    """Pairs that come row by row, as (rows, keys) sorted within each row and each once; `queries` is left sorted.
+
+    `removed` is empty, or a bit for each query that is not to be reported.
+    """
     n = len(rows)
     out_rows = np.empty(n, np.int32)
     out_keys = np.empty(n, np.int64)
@@ -364,14 +376,15 @@ def in_order(rows, queries, keys):  # type: ignore[no-untyped-def]
         if last - first > len(spare):
             spare = np.empty(2 * (last - first), np.int32)
         _sort(queries[first:last], spare, counts, digits)
-        previous = np.int64(0)
+        n_before = n_out
         for i in range(first, last):
+            if len(removed) > 0 and _is_set(removed, queries[i]):
+                continue
             key = keys[queries[i]]
-            if i == first or key != previous:
+            if n_out == n_before or key != out_keys[n_out - 1]:
                 out_rows[n_out] = rows[i]
                 out_keys[n_out] = key
                 n_out += 1
-            previous = key
         first = last
     return out_rows[:n_out], out_keys[:n_out]
 

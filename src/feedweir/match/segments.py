@@ -23,9 +23,9 @@ import pyarrow as pa
 
 from feedweir.errors import CompiledSetError
 from feedweir.items.model import Item
-from feedweir.match.arrays import Array, load_arrays, save_arrays
+from feedweir.match.arrays import Array, frozen, load_arrays, save_arrays
 from feedweir.match.build import Note
-from feedweir.match.compiled import IndexedSet, compile_set, open_compiled
+from feedweir.match.compiled import NONE_REMOVED, IndexedSet, compile_set, open_compiled
 from feedweir.match.counters import Counters
 from feedweir.match.explain import Explanation, explained
 from feedweir.match.facts import Texts, texts_of
@@ -61,6 +61,9 @@ class SegmentedSet:
         self.version = version
         self.segments = segments
         self._sets = tuple(_opened(str(root / "segments" / segment.name)) for segment in segments)
+        self._removed = tuple(
+            _bits(opened.index.keys, one.removed) for one, opened in zip(segments, self._sets, strict=True)
+        )
 
     def __len__(self) -> int:
         return sum(segment.size - _count_in(opened, segment.removed) for segment, opened in self._parts())
@@ -76,18 +79,22 @@ class SegmentedSet:
 
     def match(self, items: pa.RecordBatch, *, owner: str | None = None) -> Matches:
         texts = self._texts(items)
+        if owner is None:
+            return merged(
+                [one.match_texts(items, texts, removed=bits) for one, bits in self._sets_and_bits()]
+            )
+        # an owner's queries are numbered anew, so what was removed is known by its key only
         found = [
-            _without(opened.match_texts(items, texts, owner=owner), segment.removed)
-            for segment, opened in self._parts()
+            (segment, opened.match_texts(items, texts, owner=owner)) for segment, opened in self._parts()
         ]
-        return merged(found)
+        return merged([_without(matches, segment.removed) for segment, matches in found])
 
     def match_counting(self, items: pa.RecordBatch, counters: Counters) -> Matches:
         texts = self._texts(items)
         found = []
-        for segment, opened in self._parts():
+        for segment, (opened, bits) in zip(self.segments, self._sets_and_bits(), strict=True):
             part = Counters()
-            found.append(_without(opened.match_texts_counting(items, texts, part), segment.removed))
+            found.append(opened.match_texts_counting(items, texts, part, bits))
             tally = part.tally()
             is_kept = ~_is_among(tally.keys, segment.removed)
             counters.add_costs(tally.keys[is_kept], tally.costs[is_kept])
@@ -111,6 +118,9 @@ class SegmentedSet:
 
     def _parts(self) -> Iterable[tuple[Segment, IndexedSet]]:
         return zip(self.segments, self._sets, strict=True)
+
+    def _sets_and_bits(self) -> Iterable[tuple[IndexedSet, Array]]:
+        return zip(self._sets, self._removed, strict=True)
 
     def _texts(self, items: pa.RecordBatch) -> Texts:
         return texts_of(items, sorted({field for opened in self._sets for field in opened.fields}))
@@ -287,6 +297,13 @@ def _is_among(numbers: Array, known: Array) -> Array:
     places = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
     is_there: Array = known[places] == numbers
     return is_there
+
+
+def _bits(keys: Array, removed: Array) -> Array:
+    """A bit for every query whose key has been removed; nothing when none has."""
+    if not len(removed):
+        return NONE_REMOVED
+    return frozen(np.packbits(_is_among(keys, removed), bitorder="little"))
 
 
 def _count_in(opened: IndexedSet, removed: Array) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from feedweir.errors import SettingsError
-from feedweir.match.arrays import Array
+from feedweir.match.arrays import Array, frozen
 from feedweir.match.dictionary import dictionary_of, entries_of_tokens
 from feedweir.match.dictionary_kernels import Dictionary
 from feedweir.match.facts import texts_of
@@ -78,7 +78,9 @@ class KeywordSet:
 
     def match(self, items: pa.RecordBatch) -> Matches:
         found = self.core.match(documents_of(self.words, items))
-        return Matches(*in_order(found.rows, found.queries.copy(), self.keys))
+        return Matches(
+            *in_order(found.rows, found.queries.copy(), frozen(self.keys), frozen(np.empty(0, np.uint8)))
+        )
 
 
 def keyword_set(queries: KeywordQueries, method: str = "auto") -> KeywordSet:
