@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import combinations
 from math import comb
 from typing import TypeAlias
@@ -33,13 +34,19 @@ def from_cnf(cnf: Cnf) -> Predicate:
     return simplify(And(tuple(clause_predicate(clause) for clause in sorted(cnf, key=clause_key))))
 
 
+@lru_cache(maxsize=1 << 16)
+def literal_key(literal: Literal) -> str:
+    """An order of literals that depends on nothing but them."""
+    return repr(literal)
+
+
 def clause_predicate(clause: Clause) -> Predicate:
-    return simplify(Or(tuple(sorted(clause, key=repr))))
+    return simplify(Or(tuple(sorted(clause, key=literal_key))))
 
 
 def clause_key(clause: Clause) -> tuple[int, list[str]]:
     """Short clauses first, then by their text."""
-    return (len(clause), sorted(repr(literal) for literal in clause))
+    return (len(clause), sorted(literal_key(literal) for literal in clause))
 
 
 def _clauses(predicate: Predicate, max_clauses: int) -> Cnf:
@@ -60,7 +67,7 @@ def _clauses(predicate: Predicate, max_clauses: int) -> Cnf:
 def _product(parts: tuple[Predicate, ...], max_clauses: int) -> Cnf:
     """One clause of each part, in every way; parts that would make too many stay literals of the clause."""
     clauses: Cnf = NEVER
-    for part in sorted(parts, key=lambda part: (isinstance(part, (And, AtLeast)), repr(part))):
+    for part in sorted(parts, key=lambda part: (isinstance(part, (And, AtLeast)), literal_key(part))):
         factors = _clauses(part, max_clauses)
         if len(clauses) * len(factors) > max_clauses:
             factors = frozenset({frozenset({part})})

@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from feedweir.optimize.cnf import Clause, Cnf, Literal, clause_predicate, to_cnf
+from feedweir.optimize.cnf import Clause, Cnf, Literal, clause_predicate, literal_key, to_cnf
 from feedweir.optimize.coded import CodedPredicates, Ints, Longs
 from feedweir.optimize.families import relate
 from feedweir.optimize.selectivity import Selectivity, clause_lift, clause_share
@@ -113,7 +113,7 @@ def _number_literals(forms: Iterable[Cnf]) -> tuple[list[Predicate], dict[Litera
     literals: dict[Literal, int] = {}
     seen = (literal for form in forms for clause in form for literal in clause)
     # Sets come in any order: numbers must not depend on it.
-    for literal in sorted(set(seen), key=repr):
+    for literal in sorted(set(seen), key=literal_key):
         atom, is_negated = signed(literal)
         literals[literal] = 2 * atoms.setdefault(atom, len(atoms)) + is_negated
     return list(atoms), literals

@@ -14,15 +14,15 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from itertools import combinations
+from math import prod
 
 import numpy as np
 
-from feedweir.optimize.cnf import Cnf
 from feedweir.optimize.coding import Book
 from feedweir.optimize.factorise import FactoredFilters, factorise
 from feedweir.optimize.graph import flat
 from feedweir.optimize.registry import ClauseRegistry, Run
-from feedweir.optimize.selectivity import Selectivity, cnf_share
+from feedweir.optimize.selectivity import Selectivity, clause_lift, clause_share, lift_of
 from feedweir.optimize.tree import assemble
 from feedweir.optimize.vcb import MAX_CLOSURE, MAX_WIDTH
 from feedweir.plan.predicates import Not, Predicate
@@ -64,6 +64,8 @@ class LivePlan:
         self.cost = 0.0
         self.changes = 0
         """Since the plan was made."""
+        self._shares: dict[int, float] = {}
+        self._lifts: dict[tuple[int, int], float | None] = {}
 
     @property
     def naive_cost(self) -> float:
@@ -111,6 +113,8 @@ class LivePlan:
         closed.
         """
         self.known = known
+        self._shares.clear()
+        self._lifts.clear()
         for record in self.records.values():
             record.selectivity = self._estimate(record.run)
         for record in self.records.values():
@@ -199,10 +203,23 @@ class LivePlan:
                     self._forget(above.run)
 
     def _estimate(self, run: Run) -> float:
-        return cnf_share(self._cnf(run), self.known) if all(self.registry.clauses[c] for c in run) else 0.0
+        """The share of items that satisfy a run: as everywhere, independent clauses except for known pairs."""
+        shares = [self._clause_share(clause) for clause in run]
+        if len(run) == 1:
+            return shares[0]
+        lifts = ((one, other, self._pair_lift(one, other)) for one, other in combinations(run, 2))
+        return min(prod(shares) * lift_of(lifts), *shares)
 
-    def _cnf(self, run: Run) -> Cnf:
-        return frozenset(self.registry.clause(clause) for clause in run)
+    def _clause_share(self, clause: int) -> float:
+        if clause not in self._shares:
+            self._shares[clause] = clause_share(self.registry.clause(clause), self.known)
+        return self._shares[clause]
+
+    def _pair_lift(self, one: int, other: int) -> float | None:
+        if (one, other) not in self._lifts:
+            here, there = self.registry.clause(one), self.registry.clause(other)
+            self._lifts[one, other] = clause_lift(here, there, self.known)
+        return self._lifts[one, other]
 
     # The tree
 

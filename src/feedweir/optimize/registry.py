@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from feedweir.optimize.cnf import Clause, Literal, to_cnf
+from feedweir.optimize.cnf import Clause, Literal, clause_key, literal_key, to_cnf
 from feedweir.optimize.coding import LiteralRelations, Numbers
 from feedweir.optimize.families import Key, keys_of, reach_of
 from feedweir.optimize.implication import atom_implies, atoms_exclude
@@ -44,8 +44,10 @@ class ClauseRegistry:
         """
         form = to_cnf(predicate)
         clauses = [
-            self.relations.weakest(frozenset(self._literal(literal) for literal in sorted(clause, key=repr)))
-            for clause in sorted(form, key=lambda clause: sorted(map(repr, clause)))
+            self.relations.weakest(
+                frozenset(self._literal(literal) for literal in sorted(clause, key=literal_key))
+            )
+            for clause in sorted(form, key=clause_key)
         ]
         strongest = self.relations.strongest(clauses)
         kept = [frozenset[int]()] if self.relations.is_never(strongest) else strongest

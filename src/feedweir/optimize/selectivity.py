@@ -7,7 +7,7 @@ from itertools import combinations
 from math import prod
 from typing import Protocol
 
-from feedweir.optimize.cnf import Clause, Cnf, Literal, clause_key, to_cnf
+from feedweir.optimize.cnf import Clause, Cnf, Literal, clause_key, literal_key, to_cnf
 from feedweir.optimize.subsumption import signed
 from feedweir.plan.predicates import And, AtLeast, Atom, Compare, Not, Or, Predicate
 
@@ -48,7 +48,7 @@ def _at_least(shares: list[float], count: int) -> float:
 
 def clause_share(clause: Clause, known: Selectivity) -> float:
     """One of the literals: what is missed is missed by all, corrected for known pairs."""
-    literals = sorted(clause, key=repr)
+    literals = sorted(clause, key=literal_key)
     if len(literals) == 1:
         return literal_share(literals[0], known)
     return 1.0 - _together(
@@ -91,7 +91,7 @@ def predicate_share(predicate: Predicate, known: Selectivity) -> float:
 def cnf_share(cnf: Cnf, known: Selectivity) -> float:
     """All of the clauses; never more than the rarest of them."""
     shares = [(clause, clause_share(clause, known)) for clause in sorted(cnf, key=clause_key)]
-    lift = _lift(
+    lift = lift_of(
         (one, other, clause_lift(one, other, known)) for (one, _), (other, _) in combinations(shares, 2)
     )
     least = min((share for _, share in shares), default=1.0)
@@ -107,10 +107,10 @@ def _together(parts: list[tuple[Literal, float]], known: Selectivity) -> float:
         joint = joint_share(one, other, known)
         pairs.append((one, other, None if joint is None or here * there <= 0.0 else joint / (here * there)))
     least = min((share for _, share in parts), default=1.0)
-    return min(prod(share for _, share in parts) * _lift(pairs), least)
+    return min(prod(share for _, share in parts) * lift_of(pairs), least)
 
 
-def _lift(pairs: Iterable[tuple[object, object, float | None]]) -> float:
+def lift_of(pairs: Iterable[tuple[object, object, float | None]]) -> float:
     """The product of lifts of pairs without a common member, those furthest from 1 first."""
     known = [(one, other, lift) for one, other, lift in pairs if lift is not None]
     known.sort(key=lambda pair: -max(pair[2], 1.0 / pair[2] if pair[2] > 0.0 else float("inf")))

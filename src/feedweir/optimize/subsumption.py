@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from feedweir.optimize.booleans import simplify
-from feedweir.optimize.cnf import NEVER, Clause, Cnf, Literal, to_cnf
+from feedweir.optimize.cnf import NEVER, Clause, Cnf, Literal, clause_key, to_cnf
 from feedweir.optimize.implication import atom_implies, atoms_exclude
 from feedweir.plan.predicates import And, AtLeast, Atom, Compare, Not, Or, Predicate
 
@@ -118,9 +118,7 @@ def reduced(cnf: Cnf) -> Cnf:
     """A CNF without clauses that the others imply; `NEVER` when it cannot hold."""
     if is_never(cnf):
         return NEVER
-    return frozenset(
-        minimal_by_implication(sorted(cnf, key=lambda clause: (len(clause), sorted(map(repr, clause)))))
-    )
+    return frozenset(minimal_by_implication(sorted(cnf, key=clause_key)))
 
 
 def atoms_of(literal: Literal) -> list[Atom]:
