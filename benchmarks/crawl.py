@@ -13,15 +13,17 @@ import multiprocessing
 import resource
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from multiprocessing.connection import Connection
+from typing import Any
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from feedweir.acquire.addresses import AddressRule
 from feedweir.acquire.aiohttp_transport import AiohttpTransport
-from feedweir.acquire.crawl import Crawler, CrawlOptions, CrawlReport
+from feedweir.acquire.crawl import Crawler, CrawlOptions, CrawlReport, share_of
 from feedweir.acquire.exchange import Changed, Failed, Request, Response, Transport, Unchanged
 from feedweir.acquire.fetch import Fetcher
 from feedweir.acquire.hosts import HostLedger, HostRules
@@ -44,21 +46,53 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rounds", type=int, default=4, help="looks at each source within the simulated hour"
     )
+    parser.add_argument("--crawlers", type=int, default=2, help="processes that share the hosts")
 
 
 def run(options: argparse.Namespace) -> dict[str, object]:
     rounds = options.rounds * (4 if options.full else 1)
+    with tempfile.TemporaryDirectory() as directory, _background(_origin) as (port, _):
+        parts = (options.sources, options.sources_per_host, rounds, options.crawlers)
+        children = [
+            _background(_crawler, port, directory, share, *parts) for share in range(options.crawlers)
+        ]
+        with ExitStack() as stack:
+            crawlers = [stack.enter_context(child)[1] for child in children]
+            reports = [crawler.recv() for crawler in crawlers]
+        return _summary(reports, options, LandingLog(directory).latest())
+
+
+@contextmanager
+def _background(target: Callable[..., None], *arguments: object) -> Iterator[tuple[Any, Connection]]:
+    """A process of its own; yields the first thing it says, and the pipe for the rest."""
     ours, theirs = multiprocessing.Pipe()
-    origin = multiprocessing.Process(target=_origin, args=(theirs,), daemon=True)
-    origin.start()
-    port = ours.recv()
+    process = multiprocessing.Process(target=target, args=(theirs, *arguments), daemon=True)
+    process.start()
     try:
-        with tempfile.TemporaryDirectory() as directory:
-            log = LandingLog(directory)
-            return asyncio.run(_crawl(port, log, options.sources, options.sources_per_host, rounds))
+        yield ours.recv(), ours
     finally:
-        origin.terminate()
-        origin.join()
+        process.terminate()
+        process.join()
+
+
+def _summary(
+    reports: list[dict[str, float]], options: argparse.Namespace, segments: int
+) -> dict[str, object]:
+    fetches = sum(report["fetches"] for report in reports)
+    halves = [sum(report[half] for report in reports) for half in ("memory_first", "memory_second")]
+    return {
+        "fetches_per_s": round(fetches / max(report["elapsed_s"] for report in reports), 1),
+        "fetches_per_cpu_s": round(fetches / sum(report["cpu_s"] for report in reports), 1),
+        "politeness_violations": int(sum(report["violations"] for report in reports)),
+        "memory_growth": round(halves[1] / halves[0], 3),
+        "memory_mb": round(halves[1]),
+        "fetches": int(fetches),
+        **{kind: int(sum(report[kind] for report in reports)) for kind in ("changed", "unchanged", "failed")},
+        "sources": options.sources,
+        "hosts": -(-options.sources // options.sources_per_host),
+        "crawlers": options.crawlers,
+        "landed_segments": segments,
+    }
 
 
 class _Clock:
@@ -137,42 +171,55 @@ class _EveryName(AbstractResolver):
         pass
 
 
-async def _crawl(port: int, log: LandingLog, sources: int, per_host: int, rounds: int) -> dict[str, object]:
-    clock = _Clock()
+def _crawler(
+    pipe: Connection,
+    port: int,
+    directory: str,
+    share: int,
+    sources: int,
+    per_host: int,
+    rounds: int,
+    shares: int,
+) -> None:
     interval_s = 3_600 / rounds
+    states = _sources(port, sources, per_host, interval_s)
+    own = [state for state in states if share_of(state, shares) == share]
+    pipe.send("ready")
+    pipe.send(asyncio.run(_crawl(LandingLog(directory), own, interval_s)))
+
+
+async def _crawl(log: LandingLog, states: Iterable[SourceState], interval_s: float) -> dict[str, float]:
+    """An hour of simulated time at full speed."""
+    clock = _Clock()
+    agenda = _Agenda(states)
     host_rules = HostRules(max_concurrent=1, spacing_s=1.0)
     rules = RefreshRules(policy=Fixed(interval_s=interval_s), floor_s=min(900.0, interval_s), jitter=0.0)
-    agenda = _Agenda(_sources(port, sources, per_host, interval_s))
+    options = CrawlOptions(rules=rules, budget=Budget(per_second=1e9), max_concurrent=96)
     tally = {"changed": 0, "unchanged": 0, "failed": 0}
     memory: list[int] = []
     transport = AiohttpTransport(
-        rule=AddressRule(allow_private=True), resolver=_EveryName(), max_connections=256, keep_alive_s=5.0
+        rule=AddressRule(allow_private=True), resolver=_EveryName(), keep_alive_s=5.0
     )
+    began, began_cpu = time.perf_counter(), time.process_time()
     async with transport:
         witness = _Witness(transport, clock, host_rules)
         fetcher = Fetcher(transport=witness, clock=clock)
-        options = CrawlOptions(rules=rules, budget=Budget(per_second=1e9), max_concurrent=96)
         crawler = Crawler(fetcher, log, HostLedger(host_rules), options=options, clock=clock)
-        began, began_cpu = time.perf_counter(), time.process_time()
         while clock.now < START + timedelta(hours=1):
             report = await crawler.step(agenda.due(clock.now))
             agenda.put(report.states)
             _count(tally, report)
             clock.now += timedelta(seconds=_STEP_S)
             memory.append(_resident_mb())
-        elapsed_s, cpu_s = time.perf_counter() - began, time.process_time() - began_cpu
     return {
-        "fetches_per_s": round(witness.requests / elapsed_s, 1),
-        "fetches_per_cpu_s": round(witness.requests / cpu_s, 1),
-        "fetches": witness.requests,
-        "sources": sources,
-        "hosts": -(-sources // per_host),
         **tally,
-        "politeness_violations": witness.violations,
-        "landed_segments": log.latest(),
-        "memory_mb_first_half": max(memory[: len(memory) // 2]),
-        "memory_mb_second_half": max(memory[len(memory) // 2 :]),
-        "memory_growth": round(max(memory[len(memory) // 2 :]) / max(memory[: len(memory) // 2]), 3),
+        "fetches": witness.requests,
+        "violations": witness.violations,
+        "elapsed_s": time.perf_counter() - began,
+        "cpu_s": time.process_time() - began_cpu,
+        # The first steps import and allocate; from then on memory has to stay what it is.
+        "memory_first": max(memory[: len(memory) // 2]),
+        "memory_second": max(memory[len(memory) // 2 :]),
     }
 
 

@@ -224,3 +224,10 @@ def test_learning_comes_any_time_after_the_look_and_only_once() -> None:
     assert taught.next_at < third.next_at
     assert learned(taught, later, 20, 30, later, rules).history == taught.history
     assert learned(taught, NOW - timedelta(days=1), 20, 30, later, rules).history == taught.history
+
+
+def test_a_pushed_source_is_looked_at_rarely_and_at_the_latest_when_the_lease_ends() -> None:
+    soon, late = NOW + timedelta(hours=5), NOW + timedelta(days=9)
+    assert next_check(a_state(pushed_until=soon), found(), NOW, EXACT).next_at == soon
+    assert pause_s(next_check(a_state(pushed_until=late), found(), NOW, EXACT)) == EXACT.cap_s
+    assert pause_s(next_check(a_state(pushed_until=NOW), found(), NOW, EXACT)) == 3_600

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 from dataclasses import replace
@@ -10,6 +11,8 @@ from urllib.parse import parse_qs
 
 import pytest
 
+from feedweir.acquire.addresses import AddressRule
+from feedweir.acquire.aiohttp_transport import AiohttpTransport
 from feedweir.acquire.websub import (
     Hub,
     Lease,
@@ -21,12 +24,15 @@ from feedweir.acquire.websub import (
     is_active,
     is_due,
     is_signed,
-    poll_factor,
     pushed,
+    pushed_until,
+    sent,
     verified,
     wanted,
 )
 from feedweir.items.model import FeedDescription
+
+from .origin import Asked, an_origin, answer
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 HUB = Hub(url="https://hub.example/", topic="https://example.org/feed")
@@ -127,7 +133,7 @@ def test_a_denial_is_recorded_with_its_reason_and_polling_goes_on() -> None:
     assert verdict.status == 200
     assert verdict.lease.status is LeaseStatus.DENIED
     assert verdict.lease.reason == "no"
-    assert poll_factor(verdict.lease, NOW) == 1.0
+    assert pushed_until(verdict.lease, NOW) is None
 
 
 @pytest.mark.parametrize("method", ["sha1", "sha256", "sha384", "sha512"])
@@ -161,9 +167,9 @@ def test_content_after_the_lease_or_before_its_confirmation_is_not_landed() -> N
 
 
 def test_a_pushed_source_is_polled_rarely_and_as_before_when_the_lease_ends() -> None:
-    assert poll_factor(None, NOW) == 1.0
-    assert poll_factor(an_active_lease(), NOW) > 1.0
-    assert poll_factor(an_active_lease(), NOW + timedelta(days=1)) == 1.0
+    assert pushed_until(None, NOW) is None
+    assert pushed_until(an_active_lease(), NOW) == NOW + timedelta(seconds=1000)
+    assert pushed_until(an_active_lease(), NOW + timedelta(days=1)) is None
 
 
 def test_giving_up_is_asked_for_and_confirmed() -> None:
@@ -172,3 +178,19 @@ def test_giving_up_is_asked_for_and_confirmed() -> None:
     verdict = verified(ending, {"hub.mode": "unsubscribe", "hub.topic": HUB.topic, "hub.challenge": "c"}, NOW)
     assert (verdict.status, verdict.body) == (200, "c")
     assert not is_active(verdict.lease, NOW)
+
+
+def test_the_request_reaches_a_real_hub_and_a_dead_one_is_no_exception() -> None:
+    async def run() -> tuple[int, int, list[Asked]]:
+        async with an_origin() as hub, AiohttpTransport(rule=AddressRule(allow_private=True)) as transport:
+            hub.answers("/hub", answer(202))
+            lease = a_lease(hub=Hub(url=hub.url("/hub"), topic=HUB.topic))
+            request, _ = asked(lease, CALLBACK, NOW)
+            accepted = await sent(request, transport)
+            dead = await sent(replace(request, url="http://127.0.0.1:1/"), transport)
+            return accepted, dead, hub.asked
+
+    accepted, dead, requests = asyncio.run(run())
+    assert (accepted, dead) == (202, 0)
+    assert requests[0].header("Content-Type") == "application/x-www-form-urlencoded"
+    assert "could not be reached" in answered(a_lease(), 0, NOW).reason

@@ -90,7 +90,8 @@ class AiohttpTransport:
 
     def _check_literal(self, host: str) -> None:
         # An address written out in the URL would fail at the socket too; here the refusal costs nothing.
-        if parse_address(host) is not None and not self._rule.permits(host):
+        is_literal = ":" in host or host[-1:].isdigit()
+        if is_literal and parse_address(host) is not None and not self._rule.permits(host):
             raise TransportError(Reason.FORBIDDEN_ADDRESS, host)
 
     def _socket(self, info: aiohttp.AddrInfoType) -> socket.socket:

@@ -87,34 +87,36 @@ class Fetcher:
     async def _judged(
         self, request: FetchRequest, url: str, response: Response, trail: _Trail
     ) -> FetchResult:
+        outcome, wire_bytes = await self._outcome(request, url, response)
         now = self.clock()
         links = links_of(all_values(response.headers, "link"), url)
-        result = FetchResult(
+        return FetchResult(
             source=request.source,
             at=now,
-            outcome=Gone(),
+            outcome=outcome,
             status=response.status,
             fresh_s=freshness_s(response.headers, now),
             retry_after_s=retry_after_s(response.headers, now),
+            moved_to=trail.moved_to if isinstance(outcome, Changed | Unchanged) else "",
             hub=next((link.url for link in links if "hub" in link.rels), ""),
             topic=next((link.url for link in links if "self" in link.rels), ""),
+            wire_bytes=wire_bytes,
             hosts=tuple(trail.hosts),
         )
+
+    async def _outcome(
+        self, request: FetchRequest, url: str, response: Response
+    ) -> tuple[Changed | Unchanged | Failed | Gone, int]:
+        """What an answer means, and how many bytes of body it took to know."""
         if response.status == 410:
-            return result
+            return Gone(), 0
         if response.status == 304 and request.validators.url == url:
-            outcome = Unchanged(validators=refreshed(request.validators, response))
-            return replace(result, outcome=outcome, moved_to=trail.moved_to)
+            return Unchanged(validators=refreshed(request.validators, response)), 0
         if response.status not in _DOCUMENT_STATUSES:
-            return replace(result, outcome=Failed(reason=Reason.STATUS, detail=f"HTTP {response.status}"))
+            return Failed(reason=Reason.STATUS, detail=f"HTTP {response.status}"), 0
         wire = await self._body(response)
         body = self._unpacked(wire, response)
-        return replace(
-            result,
-            outcome=outcome_of(request, url, response, body, now),
-            moved_to=trail.moved_to,
-            wire_bytes=len(wire),
-        )
+        return outcome_of(request, url, response, body, self.clock()), len(wire)
 
     async def _body(self, response: Response) -> bytes:
         """The body on the wire; a server that goes on and on is left as soon as the limit is passed."""

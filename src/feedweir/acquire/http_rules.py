@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_tz
+from functools import lru_cache
 from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 Headers = Sequence[tuple[str, str]]
@@ -79,9 +80,10 @@ def cache_directives(value: str) -> dict[str, str]:
 
 def links_of(value: str, base: str = "") -> tuple[Link, ...]:
     """The links of a Link header (RFC 8288), addresses made absolute; what is malformed is skipped."""
-    return tuple(_links(value, base))
+    return tuple(_links(value, base)) if value else ()
 
 
+@lru_cache(maxsize=1 << 16)
 def wire_url(text: str, base: str = "") -> str | None:
     """The http(s) address to ask for, fit for the wire, or None when there is none in the text.
 
@@ -104,6 +106,7 @@ def wire_url(text: str, base: str = "") -> str | None:
     return urlunsplit((parts.scheme.lower(), authority, path, quote(parts.query, safe=_SAFE), ""))
 
 
+@lru_cache(maxsize=1 << 16)
 def host_of(url: str) -> str:
     """The host that politeness is counted by; empty for what is no address."""
     try:

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from urllib.parse import urlencode
 
-from feedweir.acquire.exchange import Request
+from feedweir.acquire.exchange import Request, Transport, TransportError
 from feedweir.acquire.http_rules import Headers, all_values, links_of, wire_url
 from feedweir.acquire.landing import Landed
 from feedweir.items.model import FeedDescription
@@ -27,7 +27,6 @@ _PENDING_S = 3_600
 _FIRST_RETRY_S = 900
 _MAX_RETRY_S = 7 * 86_400
 _HASHES = ("sha256", "sha384", "sha512", "sha1")
-_SLOW_POLL_FACTOR = 24
 
 
 class LeaseStatus(Enum):
@@ -120,7 +119,11 @@ def answered(lease: Lease, status: int, now: datetime) -> Lease:
     if 200 <= status < 300:
         return lease
     pause = timedelta(seconds=_pause_s(lease.attempts))
-    return replace(lease, reason=f"the hub answered HTTP {status}", next_at=now + pause)
+    return replace(
+        lease,
+        reason=f"the hub answered HTTP {status}" if status else "the hub could not be reached",
+        next_at=now + pause,
+    )
 
 
 def verified(lease: Lease, query: Mapping[str, str], now: datetime) -> Verdict:
@@ -165,14 +168,23 @@ def is_active(lease: Lease, now: datetime) -> bool:
     return is_confirmed and lease.expires_at is not None and now < lease.expires_at
 
 
-def poll_factor(lease: Lease | None, now: datetime) -> float:
-    """How much rarer a pushed source may be polled; 1 as soon as the push is not certain: polling is the fall-back."""
-    return float(_SLOW_POLL_FACTOR) if lease is not None and is_active(lease, now) else 1.0
+def pushed_until(lease: Lease | None, now: datetime) -> datetime | None:
+    """Until when a source may be polled rarely; None as soon as the push is not certain: polling is the fall-back."""
+    return lease.expires_at if lease is not None and is_active(lease, now) else None
 
 
 def given_up(lease: Lease, now: datetime) -> Lease:
     """A lease that is no longer wanted."""
     return replace(lease, status=LeaseStatus.ENDING, attempts=0, next_at=now)
+
+
+async def sent(request: Request, transport: Transport) -> int:
+    """Send what `asked` made; the hub's status, 0 when it could not be reached."""
+    try:
+        async with transport.open(request) as response:
+            return response.status
+    except TransportError:
+        return 0
 
 
 def _granted(lease: Lease, seconds: str, now: datetime) -> Lease:

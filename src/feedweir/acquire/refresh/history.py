@@ -63,14 +63,16 @@ class History:
 def looked(history: History, at: datetime, *, is_changed: bool) -> History:
     """A look more: it found nothing new, or a document whose items are still to be counted."""
     moment = int(at.timestamp())
-    times, counts = _looks(history)
-    if len(times) and moment <= times[-1]:
+    if history.times and moment <= int.from_bytes(history.times[-4:], "little"):
         return history
     # The first document of a source is all new, which tells nothing of its rhythm.
-    is_news = is_changed and len(times) > 0
-    times, counts = np.append(times, moment), np.append(counts, UNKNOWN if is_news else 0)
-    changed_at = float(moment) if is_news else history.changed_at
-    return replace(_kept(history, times, counts), changed_at=changed_at)
+    is_news = is_changed and history.times != b""
+    return replace(
+        history,
+        times=history.times[-4 * (MAX_LOOKS - 1) :] + moment.to_bytes(4, "little"),
+        counts=history.counts[-2 * (MAX_LOOKS - 1) :] + (UNKNOWN if is_news else 0).to_bytes(2, "little"),
+        changed_at=float(moment) if is_news else history.changed_at,
+    )
 
 
 def counted(
@@ -173,12 +175,12 @@ def array(data: bytes) -> Array:
 
 
 def _looks(history: History) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    times = np.frombuffer(history.times, dtype=np.uint32).astype(np.int64)
-    return times, np.frombuffer(history.counts, dtype=np.uint16).astype(np.int64)
+    times = np.frombuffer(history.times, dtype="<u4").astype(np.int64)
+    return times, np.frombuffer(history.counts, dtype="<u2").astype(np.int64)
 
 
 def _kept(history: History, times: NDArray[np.int64], counts: NDArray[np.int64]) -> History:
-    last, numbers = times[-MAX_LOOKS:].astype(np.uint32), counts[-MAX_LOOKS:].astype(np.uint16)
+    last, numbers = times[-MAX_LOOKS:].astype("<u4"), counts[-MAX_LOOKS:].astype("<u2")
     return replace(history, times=bytes(last), counts=bytes(numbers))
 
 

@@ -54,10 +54,7 @@ def next_check(state: SourceState, result: FetchResult, now: datetime, rules: Re
         return _after_failure(state, outcome, result, now, rules)
     if isinstance(outcome, Unchanged) and state.is_unreadable:
         return unreadable(state, "still the same document", now, rules)
-    state = _moved(_looked(state, outcome, now), result)
-    wait_s = max(rules.floor_s, min(max(result.fresh_s, state.hints.ttl_s), rules.cap_s))
-    allowed = now + timedelta(seconds=max(wait_s, _retry_after_s(result, rules)))
-    return replanned(replace(state, not_before=allowed, hosts=result.hosts), now, rules)
+    return replanned(_looked(state, outcome, result, now, rules), now, rules)
 
 
 def replanned(state: SourceState, now: datetime, rules: RefreshRules) -> SourceState:
@@ -66,7 +63,10 @@ def replanned(state: SourceState, now: datetime, rules: RefreshRules) -> SourceS
         return state
     earliest = max(state.not_before or now, now)
     latest = max(state.looked_at + timedelta(seconds=rules.cap_s), earliest)
-    wanted = rules.policy.next_look(state.history, state.looked_at, earliest, latest)
+    if state.pushed_until is not None and state.pushed_until > now:
+        wanted = min(state.pushed_until, latest)
+    else:
+        wanted = rules.policy.next_look(state.history, state.looked_at, earliest, latest)
     moment = jittered(state.source, state.looked_at, max(wanted, earliest), rules)
     return replace(state, next_at=outside_skipped(moment, state.hints))
 
@@ -143,10 +143,18 @@ def fraction(source: str) -> float:
     return int.from_bytes(digest, "big") / 2**64
 
 
-def _looked(state: SourceState, outcome: Changed | Unchanged, now: datetime) -> SourceState:
+def _looked(
+    state: SourceState, outcome: Changed | Unchanged, result: FetchResult, now: datetime, rules: RefreshRules
+) -> SourceState:
     """Nothing new is a lesson at once; a document's items are counted later, by whoever parses it."""
+    wait_s = max(rules.floor_s, min(max(result.fresh_s, state.hints.ttl_s), rules.cap_s))
+    is_confirmed = result.moved_to != "" and result.moved_to == state.moved_to
     return replace(
         state,
+        url=result.moved_to if is_confirmed else state.url,
+        moved_to="" if is_confirmed else result.moved_to,
+        not_before=_later(now, max(wait_s, _retry_after_s(result, rules))),
+        hosts=result.hosts,
         validators=outcome.validators,
         looked_at=now,
         failures=0,
@@ -154,12 +162,6 @@ def _looked(state: SourceState, outcome: Changed | Unchanged, now: datetime) -> 
         is_unreadable=False,
         history=looked(state.history, now, is_changed=isinstance(outcome, Changed)),
     )
-
-
-def _moved(state: SourceState, result: FetchResult) -> SourceState:
-    if result.moved_to and result.moved_to == state.moved_to:
-        return replace(state, url=result.moved_to, moved_to="")
-    return replace(state, moved_to=result.moved_to)
 
 
 def _after_failure(

@@ -47,6 +47,8 @@ class SourceState:
     """Where a permanent redirect led once; a second sighting makes it the address."""
     hosts: tuple[str, ...] = ()
     """Every host the last look had to ask."""
+    pushed_until: datetime | None = None
+    """Until then a hub brings what is new (`websub.pushed_until`), and looks are only a precaution."""
     hints: Hints = Hints()
     history: History = field(default_factory=History)
     subscribers: int = 1
@@ -60,7 +62,7 @@ def to_json(state: SourceState) -> str:
 def from_json(text: str) -> SourceState:
     """The state that `to_json` wrote; fields that an older version did not know have their defaults."""
     fields: dict[str, Any] = _with_tuples(json.loads(text))
-    for name in ("next_at", "not_before", "looked_at"):
+    for name in ("next_at", "not_before", "looked_at", "pushed_until"):
         if fields.get(name):
             fields[name] = datetime.fromisoformat(fields[name])
     fields["validators"] = Validators(**fields.get("validators", {}))
