@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from feedweir.errors import CatalogError, FeedweirError
 from feedweir.optimize import rules
-from feedweir.optimize.normalise import check, filters_by_source, is_four_level, normalise, walk
+from feedweir.optimize.normalise import check, is_four_level, normalise, walk
 from feedweir.plan.nodes import (
     AnnotationJoin,
     Block,
@@ -123,23 +123,6 @@ bare = st.recursive(
 @given(bare)
 def test_a_normalised_plan_has_four_levels(plan: Node) -> None:
     assert is_four_level(normalise(plan, FEEDS.get))
-
-
-def test_the_filters_of_three_publications_meet_at_their_sources() -> None:
-    """p1 = σ_{a∧b}(s1 ∪ s2), p2 = σ_{a∧c}(s2 ∪ s3), p3 = σ_d(p2 ∪ s5)."""
-    feeds = {
-        "p1": read_plan("filter a and b\n  union\n    source s1\n    source s2"),
-        "p2": read_plan("filter a and c\n  union\n    source s2\n    source s3"),
-        "p3": read_plan("filter d\n  union\n    feed p2\n    source s5"),
-    }
-    normal = [normalise(plan, feeds.get) for plan in feeds.values()]
-    found = filters_by_source(normal)
-    assert {source: len(predicates) for source, predicates in found.items()} == {
-        "s1": 1,
-        "s2": 3,
-        "s3": 2,
-        "s5": 1,
-    }
 
 
 def test_a_filter_and_a_count_window_give_other_items_in_the_other_order() -> None:

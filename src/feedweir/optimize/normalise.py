@@ -20,7 +20,6 @@ from feedweir.plan.nodes import (
     Union,
     Window,
 )
-from feedweir.plan.predicates import Predicate
 
 MAX_ROUNDS = 100
 """Each round brings a filter down by a level at least; no plan that a person wrote is as deep as this."""
@@ -108,13 +107,3 @@ def _is_joined(node: Node) -> bool:
             return True
         case _:
             return False
-
-
-def filters_by_source(nodes: Sequence[Node]) -> dict[str, list[Predicate]]:
-    """The distinct predicates that normalised plans ask of each source: what is factorised together."""
-    found: dict[str, dict[Predicate, None]] = {}
-    for node in nodes:
-        for one in walk(node):
-            if isinstance(one, Filter) and isinstance(one.input, Source):
-                found.setdefault(one.input.name, {})[one.predicate] = None
-    return {source: list(found[source]) for source in sorted(found)}
