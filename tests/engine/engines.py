@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
@@ -13,7 +14,6 @@ from feedweir.acquire.landing import Landed
 from feedweir.acquire.parse import parse
 from feedweir.engine.runner import Runner
 from feedweir.errors import DocumentError
-from feedweir.items.identity import fingerprint_of
 from feedweir.items.model import Document, Item
 from feedweir.keeper.compile import compile_definitions
 from feedweir.keeper.weir import Weir
@@ -35,9 +35,7 @@ def open_weir(directory: Path, statements: str) -> Weir:
 
 def land(weir: Weir, documents: Sequence[Shown]) -> None:
     """All in one segment."""
-    weir.log.append(
-        [Landed(source=shown.source, arrived=NOON, body=shown.body()) for shown in documents]
-    )
+    weir.log.append([Landed(source=shown.source, arrived=NOON, body=shown.body()) for shown in documents])
 
 
 def published(weir: Weir) -> Feeds:
@@ -83,15 +81,15 @@ def naive(directory: Path, statements: str, batches: Sequence[Sequence[Shown]]) 
     with open_weir(directory, statements) as weir:
         _, definitions = weir.catalog.feeds.definitions()
     queries = compile_definitions(definitions).queries
-    known: dict[tuple[str, str], tuple[int, int]] = {}
+    known: dict[tuple[str, str], tuple[tuple[str, ...] | None, int]] = {}
     feeds: Feeds = {definition.name: [] for definition in definitions}
     for item in _items([shown for documents in batches for shown in documents]):
-        print_ = fingerprint_of(item)
+        visible = (item.title, item.summary, item.content, item.link)
         previous, revision = known.get((item.source, item.identity), (None, -1))
-        if print_ == previous:
+        if visible == previous:
             continue
-        known[item.source, item.identity] = (print_, revision + 1)
-        seen = _revised(item, revision + 1)
+        known[item.source, item.identity] = (visible, revision + 1)
+        seen = replace(item, revision=revision + 1)
         for definition in definitions:
             mine = [query for query in queries if query.key == definition.id]
             if any((seen.source in query.sources) and holds(query.predicate, seen) for query in mine):
@@ -108,9 +106,3 @@ def _items(history: Sequence[Shown]) -> list[Item]:
         except DocumentError:
             continue
     return items
-
-
-def _revised(item: Item, revision: int) -> Item:
-    from dataclasses import replace
-
-    return replace(item, revision=revision)

@@ -24,12 +24,16 @@ class Shown:
     def body(self) -> bytes:
         if self.is_broken:
             return b"<html><body>We moved</body></html>"
-        items = "".join(f"<item><guid>{guid}</guid><title>{escape(title)}</title></item>" for guid, title in self.entries)
+        items = "".join(
+            f"<item><guid>{guid}</guid><title>{escape(title)}</title></item>" for guid, title in self.entries
+        )
         return f"<rss version='2.0'><channel><title>{self.source}</title>{items}</channel></rss>".encode()
 
 
 titles = st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join)
-entries = st.lists(st.tuples(st.integers(0, 9), titles), max_size=5, unique_by=lambda entry: entry[0]).map(tuple)
+entries = st.lists(st.tuples(st.integers(0, 9), titles), max_size=5, unique_by=lambda entry: entry[0]).map(
+    tuple
+)
 documents = st.builds(
     Shown, st.sampled_from(SOURCES), entries, st.sampled_from([False, False, False, False, True])
 )

@@ -50,7 +50,7 @@ def test_documents_become_virtual_feeds(engine: Engine, tmp_path: Path) -> None:
     assert [title for *_, title in feeds["Edited"]] == ["flood warning lifted"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(histories)
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_one_process_publishes_what_the_obvious_meaning_says(size: int, history: list[Shown]) -> None:

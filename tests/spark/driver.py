@@ -1,0 +1,57 @@
+"""A driver to be killed: runs the pipeline over a data directory and says on its output what it is about to do.
+
+    python -m tests.spark.driver DIRECTORY MASTER SEGMENT
+
+It ends by itself once SEGMENT is published and committed.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from feedweir.engine.batches import Assignment, Manifest, Receipt
+from feedweir.engine.store import Store
+from feedweir.keeper.weir import Weir
+
+
+def say(*words: object) -> None:
+    print(*words, flush=True)
+
+
+class TalkingStore(Store):
+    """Says when a batch is about to exist and when it does."""
+
+    def settle(self, assignment: Assignment, receipts: list[Receipt]) -> Manifest:  # type: ignore[override]
+        say("publishing", assignment.upto)
+        manifest = super().settle(assignment, receipts)
+        say("published", assignment.upto)
+        return manifest
+
+
+def main(directory: str, master: str, last: str) -> None:
+    from feedweir.spark import pipeline
+    from feedweir.spark.session import open_session
+
+    pipeline.Store = TalkingStore  # type: ignore[misc, assignment]
+    with Weir.open(directory) as weir:
+        weir.refresh_set()
+        session = open_session(master, Path(directory) / "scratch")
+
+        def commit(manifest: Manifest) -> None:
+            say("committing", manifest.upto)
+            weir.commit(manifest)
+            say("committed", manifest.upto)
+
+        # One segment a batch: as many batches, and as many moments to die at, as there are segments.
+        query = pipeline.start_pipeline(session, weir.directory, commit, tasks=2, max_batch_bytes=1)
+        say("started")
+        while weir.store.latest() < int(last):
+            query.processAllAvailable()
+        query.processAllAvailable()
+        query.stop()
+        session.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
