@@ -11,20 +11,29 @@ from feedweir.plan.predicates import (
     And,
     AtLeast,
     Compare,
+    Constant,
+    Constraint,
     Contains,
     Extends,
     FromFeeds,
+    GraphPattern,
+    Iri,
     Not,
     Now,
     Or,
+    PatternNode,
     Predicate,
     References,
     SharesLink,
     Similar,
     Term,
+    TreePattern,
+    Triple,
+    Variable,
 )
 from feedweir.plan.query import Query
 
+_DC = "http://purl.org/dc/elements/1.1/"
 START = datetime(2020, 2, 28, 22, 30, tzinfo=UTC)
 SOURCES = ("s1", "s2", "s3", "sø")
 WORDS = ("a", "ab", "abc", "b", "Bc", "straße", "東京", "сон", "שלום")
@@ -75,6 +84,11 @@ def items(draw: st.DrawFn) -> Item:
         language=draw(st.sampled_from(("", "en", "FR"))),
         enclosures=tuple(Enclosure(url=url) for url in draw(st.lists(st.sampled_from(URLS), max_size=1))),
         extensions=tuple(draw(st.lists(st.tuples(st.sampled_from(("e:x", "e:y")), texts), max_size=2))),
+        raw=draw(
+            st.sampled_from(
+                ("", "{}", "<item><title>a b</title><g k='1'><title>12</title></g></item>", "<item>")
+            )
+        ),
     )
 
 
@@ -127,6 +141,38 @@ atoms = (
     | st.builds(SharesLink, link_attributes, st.lists(st.sampled_from(URLS), max_size=2).map(tuple))
     | st.builds(FromFeeds, st.lists(st.sampled_from(SOURCES), max_size=2).map(tuple))
 )
+
+_names = st.sampled_from(("item", "title", "g", "*", "category"))
+
+
+@st.composite
+def tree_patterns(draw: st.DrawFn) -> TreePattern:
+    op, value = draw(st.sampled_from(((None, None), ("=", "a b"), (">", 11.0), ("!=", "12"))))
+    leaf = PatternNode(draw(st.sampled_from(("/", "//"))), draw(_names), op=op, value=value)
+    key = PatternNode("/", draw(st.sampled_from(("@k", "@*"))))
+    below = tuple(draw(st.lists(st.sampled_from((leaf, key)), max_size=2)))
+    return TreePattern(PatternNode("//", draw(_names), below))
+
+
+_graph_terms = st.sampled_from(
+    (Variable("x"), Variable("y"), Constant("a"), Constant(12.0), Constant("title"))
+)
+_predicates = st.sampled_from((Variable("p"), Constant("title"), Constant("subject"), Iri(f"{_DC}creator")))
+
+
+@st.composite
+def graph_patterns(draw: st.DrawFn) -> GraphPattern:
+    triples = draw(
+        st.lists(st.builds(Triple, _graph_terms, _predicates, _graph_terms), min_size=1, max_size=2)
+    )
+    bound = [t.name for triple in triples for t in (triple.subject, triple.object) if isinstance(t, Variable)]
+    constraints = st.builds(
+        Constraint, st.sampled_from(bound or ["x"]), comparisons, st.sampled_from(("a", 12.0))
+    )
+    return GraphPattern(tuple(triples), tuple(draw(st.lists(constraints, max_size=1))) if bound else ())
+
+
+atoms |= tree_patterns() | graph_patterns()
 
 
 def _compound(parts: st.SearchStrategy[Predicate]) -> st.SearchStrategy[Predicate]:

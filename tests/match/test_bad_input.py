@@ -25,7 +25,18 @@ from feedweir.match import (
 from feedweir.match.arrays import frozen
 from feedweir.match.dictionary import packed, packed_dictionary
 from feedweir.match.dictionary_kernels import look_up
-from feedweir.plan.predicates import And, AtLeast, Compare, Contains, Not, Or, Predicate, Term
+from feedweir.plan.predicates import (
+    And,
+    AtLeast,
+    Compare,
+    Contains,
+    Not,
+    Or,
+    PatternNode,
+    Predicate,
+    Term,
+    TreePattern,
+)
 from feedweir.plan.query import Query
 from tests.match.test_matching import naive_pairs, pairs_of
 
@@ -248,3 +259,13 @@ def test_changes_to_a_damaged_version_are_refused(tmp_path: Path) -> None:
     (tmp_path / "set" / "versions" / "1" / "manifest.json").write_text("{}")
     with pytest.raises(CompiledSetError):
         apply_changes(tmp_path / "set", [Query(2, (), words("b"))])
+
+
+def test_a_query_that_fails_is_named_and_the_others_are_answered(tmp_path: Path) -> None:
+    without_zone = Compare("published", ">", datetime(2026, 1, 1))
+    too_large = TreePattern(PatternNode("//", "a", tuple(PatternNode("/", f"n{n}") for n in range(1000))))
+    opened = compiled(tmp_path, words("a"), without_zone, And((words("a"), too_large)))
+    assert [(note.key, note.kind) for note in opened.notes] == [(1, "broken")]
+    found = opened.match(batch_of([item("a", published=NOW, raw="<item/>")]))
+    assert found.keys.tolist() == [0]
+    assert [key for key, _ in found.failures] == [2]

@@ -46,7 +46,7 @@ class _Draft:
     """What has been decided about the queries that take the long way."""
 
     formulas: dict[int, Formula]
-    notes: list[Note] = field(default_factory=list)
+    notes: list[Note]
     found: list[tuple[int, Conjunction]] = field(default_factory=list)
     cuts: dict[Axis, Array] = field(default_factory=dict)
 
@@ -57,7 +57,7 @@ def build_index(
     """The index of a sorted table of queries, and notes about some of them."""
     keys = table.column("key").to_numpy()
     keywords = keywords_of(table)
-    draft = _Draft(_formulas(table, keywords.rows, progress))
+    draft = _Draft(*_formulas(table, keywords.rows, progress))
     scopes = Scopes.of(scope for leaf in _leaves(draft) for scope in _named_scope(leaf))
     draft.formulas = {row: _rescoped(formula, scopes) for row, formula in draft.formulas.items()}
     counts = _word_counts(keywords, draft)
@@ -76,16 +76,23 @@ def build_index(
 # Decisions about single queries
 
 
-def _formulas(table: pa.Table, plain: Array, progress: Progress | None) -> dict[int, Formula]:
+def _formulas(
+    table: pa.Table, plain: Array, progress: Progress | None
+) -> tuple[dict[int, Formula], list[Note]]:
+    """The formulas of the queries that are not plain; one that cannot be read is noted and matches nothing."""
     is_general = np.ones(len(table), bool)
     is_general[plain] = False
     rows = np.flatnonzero(is_general)
     formulas: dict[int, Formula] = {}
+    notes: list[Note] = []
     for number, row in enumerate(table.take(pa.array(rows)).to_pylist()):
-        formulas[int(rows[number])] = reduced(whole_predicate(query_of(row)))
+        try:
+            formulas[int(rows[number])] = reduced(whole_predicate(query_of(row)))
+        except Exception as error:  # one broken query is one broken query
+            notes.append(Note(row["key"], "broken", f"{type(error).__name__}: {error}"))
         if progress and number % 1024 == 0:
             progress(len(plain) + number, len(table))
-    return formulas
+    return formulas, notes
 
 
 def _leaves(draft: _Draft) -> Iterator[Leaf]:

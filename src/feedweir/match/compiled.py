@@ -165,26 +165,33 @@ class IndexedSet:
             streams, values, index.vocabulary, index.trie, index.checks, index.n_words, index.n_entries,
             index.n_atoms, costs,
         )  # fmt: skip
+        failures: dict[int, str] = {}
         if len(asked_rows):
-            told_rows, told_queries = self._told(items, asked_rows, index.checks.queries[asked_checks])
+            told_rows, told_queries = self._told(
+                items, asked_rows, index.checks.queries[asked_checks], failures
+            )
             rows, queries = np.concatenate([rows, told_rows]), np.concatenate([queries, told_queries])
             order = np.argsort(rows, kind="stable")
             rows, queries = rows[order], queries[order]
         found_rows, found_keys = in_order(rows, queries, index.keys, removed)
-        return Matches(
-            found_rows, found_keys, Work(int(work[0]), int(work[1]), int(work[2]), len(asked_rows))
-        )
+        spent = Work(int(work[0]), int(work[1]), int(work[2]), len(asked_rows))
+        return Matches(found_rows, found_keys, spent, tuple(sorted(failures.items())))
 
-    def _told(self, items: pa.RecordBatch, rows: Array, queries: Array) -> tuple[Array, Array]:
-        """The pairs that hold, of those that only the plain meaning can decide."""
+    def _told(
+        self, items: pa.RecordBatch, rows: Array, queries: Array, failures: dict[int, str]
+    ) -> tuple[Array, Array]:
+        """The pairs that hold, of those that only the plain meaning can decide; queries that fail are named."""
         pairs = np.unique(np.stack([rows, queries], axis=1), axis=0)
         readings: dict[int, Reading] = {}
-        held = []
-        for row, query in pairs.tolist():
+        held = np.zeros(len(pairs), bool)
+        for number, (row, query) in enumerate(pairs.tolist()):
             if row not in readings:
                 readings = {row: Reading(next(items_of(items.slice(row, 1))))}
-            held.append(holds(whole_predicate(self._queries.query(query)), readings[row]))
-        kept = pairs[np.array(held, bool)].astype(np.int32)
+            try:
+                held[number] = holds(whole_predicate(self._queries.query(query)), readings[row])
+            except Exception as error:  # whatever one query does, the others are answered
+                failures[int(self.index.keys[query])] = f"{type(error).__name__}: {error}"
+        kept = pairs[held].astype(np.int32)
         return kept[:, 0], kept[:, 1]
 
     def _compiled_for(self, owner: str) -> IndexedSet:

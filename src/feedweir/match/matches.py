@@ -40,6 +40,8 @@ class Matches:
     rows: Ints
     keys: Longs
     work: Work = Work()
+    failures: tuple[tuple[int, str], ...] = ()
+    """(key, what went wrong) of queries that could not be judged; the others were."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -61,5 +63,5 @@ def merged(parts: Sequence[Matches]) -> Matches:
     whole = parts[0] if parts else Matches(np.empty(0, np.int32), np.empty(0, np.int64))
     for part in parts[1:]:
         rows, keys = merge_pairs(whole.rows, whole.keys, part.rows, part.keys)
-        whole = Matches(rows, keys, whole.work + part.work)
+        whole = Matches(rows, keys, whole.work + part.work, whole.failures + part.failures)
     return whole

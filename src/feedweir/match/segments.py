@@ -287,7 +287,7 @@ def _without(matches: Matches, removed: Array) -> Matches:
     if not len(removed):
         return matches
     is_kept = ~_is_among(matches.keys, removed)
-    return Matches(matches.rows[is_kept], matches.keys[is_kept], matches.work)
+    return Matches(matches.rows[is_kept], matches.keys[is_kept], matches.work, matches.failures)
 
 
 def _is_among(numbers: Array, known: Array) -> Array:
