@@ -27,6 +27,8 @@ class PathFacts:
     reached: Ints
     spreading: Ints
     """States above or at this path from which a `//` step can start."""
+    branching: Ints
+    """The reached steps at which patterns branch."""
     exists: Ints
     """Atoms that a node on this path makes true by being there."""
     text_equal: Mapping[str, Ints]
@@ -58,6 +60,8 @@ class Automaton:
     edges: Mapping[tuple[str, str], Edges]
     spreads: NDArray[np.bool_]
     """Of each state: whether a `//` step starts there."""
+    branches: NDArray[np.bool_]
+    """Of each state: whether a pattern branches there."""
     atoms_of: Mapping[int, tuple[int, ...]]
     atoms: Sequence[Atom]
     facts: dict[int, PathFacts] = field(default_factory=dict)
@@ -102,6 +106,7 @@ class Automaton:
         return PathFacts(
             reached,
             spreading,
+            reached[self.branches[reached]],
             np.array(by_kind.get(EXISTS, []), np.int32),
             {text: np.array(atoms, np.int32) for text, atoms in equal.items()},
             tuple((self.atoms[atom].text, atom) for atom in by_kind.get(TEXT_NE, ())),

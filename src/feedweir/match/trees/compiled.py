@@ -18,7 +18,7 @@ from feedweir.match.trees import embed_kernels as kernels
 from feedweir.match.trees.automaton import Automaton, PathFacts, edges_of
 from feedweir.match.trees.document import DocumentTree, PathTable, TreeBounds, parse_tree, tree_of
 from feedweir.match.trees.reading import Values, nodes_by_path, structure_of, values_at
-from feedweir.match.trees.rows import PatternRows, Postings, postings_of, rows_of
+from feedweir.match.trees.rows import PatternRows, Postings, offsets, postings_of, rows_of
 from feedweir.match.trees.satisfied import NONE, atoms_of_numbers, atoms_of_texts
 from feedweir.match.trees.shapes import ShapeTable, reduced, shape_of
 from feedweir.match.trees.steps import FlatPattern, Tables, canonical, flatten, number_of
@@ -73,7 +73,9 @@ class TreeSet:
         self._flat = flat
         self._rows: PatternRows = rows_of(flat, self._tables)
         compares = [pattern.compares for pattern in flat]
-        self._is_linear = np.array([pattern.is_linear for pattern in flat], np.bool_)
+        branching = [pattern.branching for pattern in flat]
+        self._branch_ptr = offsets([len(steps) for steps in branching])
+        self._branch_steps = np.array([step for steps in branching for step in steps], np.int32)
         everyone = range(len(flat))
         self._plain: Postings = postings_of([p for p in everyone if not compares[p]], flat, self._tables)
         self._comparing: Postings = postings_of([p for p in everyone if compares[p]], flat, self._tables)
@@ -83,14 +85,15 @@ class TreeSet:
             if _binds(pattern.root)
         )
         self._bound_rows: PatternRows = rows_of([bound.flat for bound in self._bound], self._tables)
-        branching = [number for number, bound in enumerate(self._bound) if not bound.is_linear]
+        unaligned = [number for number, bound in enumerate(self._bound) if not bound.is_linear]
         flat_bound = [bound.flat for bound in self._bound]
-        self._bound_postings: Postings = postings_of(branching, flat_bound, self._tables)
+        self._bound_postings: Postings = postings_of(unaligned, flat_bound, self._tables)
         self.linear_by_atom: dict[int, list[int]] = {}
         for number, bound in enumerate(self._bound):
             if bound.is_linear:
                 self.linear_by_atom.setdefault(bound.flat.atoms[0], []).append(number)
         self._is_true = np.zeros(len(self._tables.atoms), np.bool_)
+        self._reached = np.zeros(len(self._tables.steps) + 1, np.int64)
         self._memory = TreeMemory()
         self._automaton = self._fresh_automaton()
 
@@ -99,10 +102,9 @@ class TreeSet:
         self._forget_when_full()
         tree = self.read(document)
         groups = self._matched(tree)
-        starts, stops = self._members_ptr[groups], self._members_ptr[groups + 1]
-        if len(groups) == 0:
-            return NONE
-        return np.sort(np.concatenate([self._members[a:b] for a, b in zip(starts, stops, strict=True)]))
+        starts, sizes = self._members_ptr[groups], np.diff(self._members_ptr)[groups]
+        again = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+        return np.sort(self._members[again + np.arange(len(again))])
 
     def witnesses(self, documents: Iterable[bytes | str | Any]) -> Witnesses:
         """How each document has the patterns with variables: documents are numbered in the given order."""
@@ -165,7 +167,9 @@ class TreeSet:
         for atom, number in tables.atoms.items():
             atoms_of.setdefault(atom.step, []).append(number)
         frozen = {step: tuple(atoms) for step, atoms in atoms_of.items()}
-        return Automaton(edges, spreads, frozen, list(tables.atoms))
+        branches = np.zeros(len(spreads), np.bool_)
+        branches[self._branch_steps] = True
+        return Automaton(edges, spreads, branches, frozen, list(tables.atoms))
 
     def _forget_when_full(self) -> None:
         memory = self._memory
@@ -216,21 +220,33 @@ class TreeSet:
         return found
 
     def _verified(self, candidates: Ints, tree: DocumentTree, values: Values) -> Ints:
-        """The candidates that the document has; one atom decides the linear ones already."""
-        sure = self._is_linear[candidates]
-        doubtful = candidates[~sure]
+        """The candidates that the document has; atoms decide those that branch at single nodes, or nowhere."""
+        doubted = self._doubted(candidates, tree)
+        doubtful = candidates[doubted]
         if not len(doubtful):
             return candidates
         structure = structure_of(tree, self._memory.paths, self._tables.labels)
         had = kernels.embedded(
             doubtful,
             self._rows.ptr,
-            *self._rows.columns,
-            *structure.columns,
-            values.texts,
-            values.numbers,
+            self._rows.columns,
+            structure.columns,
+            (values.texts, values.numbers),
+            values.by_text(len(self._tables.texts)),
         )
-        return np.concatenate([candidates[sure], doubtful[had]])
+        return np.concatenate([candidates[~doubted], doubtful[had]])
+
+    def _doubted(self, candidates: Ints, tree: DocumentTree) -> NDArray[np.bool_]:
+        used, counts = np.unique(tree.paths, return_counts=True)
+        facts = self.facts(used.tolist())
+        steps = [facts[path].branching for path in used.tolist()]
+        reached = np.concatenate([NONE, *steps])
+        np.add.at(self._reached, reached, np.repeat(counts, [len(one) for one in steps]))
+        found: NDArray[np.bool_] = kernels.doubtful(
+            candidates, self._branch_ptr, self._branch_steps, self._reached
+        )
+        self._reached[reached] = 0
+        return found
 
 
 def compile_trees(patterns: Iterable[TreePattern], *, bounds: TreeBounds | None = None) -> TreeSet:

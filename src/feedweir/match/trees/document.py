@@ -88,7 +88,7 @@ def parse_tree(xml: bytes | str) -> Any:
         raise DocumentError(
             f"not well-formed XML: {error}", hint="tree patterns read XML documents only"
         ) from error
-    declared = root.getroottree().docinfo.internalDTD
+    declared: Any = root.getroottree().docinfo.internalDTD
     if declared is not None and any(True for _ in declared.iterentities()):
         raise DocumentError("the document declares entities", hint="write the characters themselves")
     return root
@@ -170,10 +170,10 @@ def _string_value(node: Any) -> str:
 
 
 def _ends(parent: NDArray[np.int32], elements: int) -> NDArray[np.int32]:
-    """The first element after each element's subtree: the largest number below it, plus one."""
-    end = np.arange(1, len(parent) + 1, dtype=np.int32)
-    last = end.tolist()
+    """The first element after each element's subtree: the largest number below it, plus one. Attributes have none."""
+    last = list(range(1, len(parent) + 1))
     above = parent.tolist()
+    last[elements:] = above[elements:]
     for node in range(elements - 1, 0, -1):
         owner = above[node]
         if last[node] > last[owner]:

@@ -36,6 +36,19 @@ def survivors(found, ptr, postings, atoms_ptr, atoms, is_true):  # type: ignore[
     return kept[:count]
 
 
+@njit(cache=True)
+def doubtful(patterns, branch_ptr, branch_steps, reached):  # type: ignore[no-untyped-def]
+    """Of each pattern whether true atoms leave a doubt: they do not when each branching step reaches one node only,
+    for then all branches hang off the same node."""
+    result = np.zeros(len(patterns), np.bool_)
+    for index in range(len(patterns)):
+        for place in range(branch_ptr[patterns[index]], branch_ptr[patterns[index] + 1]):
+            if reached[branch_steps[place]] != 1:
+                result[index] = True
+                break
+    return result
+
+
 @njit(inline="always")
 def _listed(label, lists_ptr):  # type: ignore[no-untyped-def]
     """Where the nodes of a name are listed; the last two lists are all elements and all attributes."""
@@ -83,17 +96,18 @@ def _after(keys, nodes, start, stop, limit):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def fit(  # type: ignore[no-untyped-def]
-    first, last, label, axis, up, op, text, number,
+    first, top, last, within, label, axis, up, op, text, number,
     lists_ptr, lists, keys, ends, parent, texts, numbers,
     hits, starts, stops, room,
 ):  # fmt: skip
-    """Fill `room` with the fitting nodes of pattern nodes first..last; False as soon as one has none.
+    """Fill `room` with the fitting nodes of pattern nodes top..last; False as soon as one has none.
 
+    The pattern begins at `first`. With `within` (not -1) the top is that node, and only what is below it is looked at.
     `starts[v - first]`, `stops[v - first]` tell where. `hits` is zero before and after: bit b of `hits[n]` is set
     while node n has a child that fits the b-th branch of the pattern node at hand.
     """
     used = 0
-    for v in range(last - 1, first - 1, -1):
+    for v in range(last - 1, top - 1, -1):
         need = np.int64(0)
         bit = np.int64(1)
         for c in range(v + 1, last):
@@ -107,7 +121,11 @@ def fit(  # type: ignore[no-untyped-def]
                 bit <<= 1
         begin = used
         at = _listed(label[v], lists_ptr)
-        for place in range(lists_ptr[at], lists_ptr[at + 1]):
+        low, high = lists_ptr[at], lists_ptr[at + 1]
+        if within >= 0:
+            low = _after(keys, lists, low, high, keys[within] + (0 if v == top else 1))
+            high = low + 1 if v == top else _after(keys, lists, low, high, 2 * ends[within])
+        for place in range(low, high):
             node = lists[place]
             if hits[node] & need != need:
                 continue
@@ -148,13 +166,92 @@ def _room_for(first, last, label, lists_ptr):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def embedded(  # type: ignore[no-untyped-def]
-    patterns, nodes_ptr, label, axis, up, op, text, number,
-    lists_ptr, lists, keys, ends, parent, texts, numbers,
-):  # fmt: skip
-    """Of each pattern, whether the document has it."""
+def _chained(top, node, first, label, axis, tree):  # type: ignore[no-untyped-def]
+    """Whether `node` can be pattern node `top` as far as the steps above it go, which do not branch.
+
+    Walking up, `exact` are the steps that the node at hand can be, `open_` those that any node further up may be.
+    """
+    parent = tree[4]
+    exact = np.int64(1) << (top - first)
+    open_ = np.int64(0)
+    while True:
+        if exact & 1 and (axis[first] == 1 or parent[node] < 0):
+            return True
+        node = parent[node]
+        if node < 0:
+            return False
+        wanted = np.int64(0)
+        for step in range(1, top - first + 1):
+            if exact >> step & 1:
+                if axis[first + step] == 0:
+                    wanted |= np.int64(1) << (step - 1)
+                else:
+                    open_ |= np.int64(1) << (step - 1)
+        wanted |= open_
+        exact = np.int64(0)
+        for step in range(top - first):
+            if wanted >> step & 1 and _is_one(label[first + step], node, tree):
+                exact |= np.int64(1) << step
+        if exact == 0 and open_ == 0:
+            return False
+
+
+@njit(cache=True)
+def _fewest(top, last, label, op, text, lists_ptr, text_ptr):  # type: ignore[no-untyped-def]
+    """(pattern node, how many nodes it can be): the one from top to last that the fewest nodes can be."""
+    best = top
+    fewest = np.int64(1) << 60
+    for v in range(top, last):
+        at = _listed(label[v], lists_ptr)
+        count = lists_ptr[at + 1] - lists_ptr[at]
+        if op[v] == 1:
+            count = min(count, text_ptr[text[v] + 1] - text_ptr[text[v]])
+        if count < fewest:
+            fewest = count
+            best = v
+    return best, fewest
+
+
+@njit(inline="always")
+def _is_one(label, node, tree):  # type: ignore[no-untyped-def]
+    """Whether a node of any kind has a name."""
+    lists_ptr, lists, keys = tree[0], tree[1], tree[2]
+    at = _listed(label, lists_ptr)
+    place = _after(keys, lists, lists_ptr[at], lists_ptr[at + 1], keys[node])
+    while place < lists_ptr[at + 1] and keys[lists[place]] == keys[node]:
+        if lists[place] == node:
+            return True
+        place += 1
+    return False
+
+
+@njit(cache=True)
+def _top_of(first, last, up, op):  # type: ignore[no-untyped-def]
+    """The first pattern node that branches or compares: the steps above it are a chain."""
+    for v in range(first, last):
+        children = 0
+        for c in range(v + 1, last):
+            if up[c] == v - first:
+                children += 1
+        if children != 1 or op[v] != 0:
+            return v
+    return first
+
+
+@njit(cache=True)
+def embedded(patterns, nodes_ptr, pattern, tree, values, by_text):  # type: ignore[no-untyped-def]
+    """Of each pattern, whether the document has it.
+
+    A pattern is first tried around the few nodes that its rarest part can be; when those are many and the first of them
+    fail, on the whole document.
+    """
+    label, axis, up, op, text, number = pattern
+    lists_ptr, lists, keys, ends, parent = tree
+    texts, numbers = values
+    text_ptr, text_nodes = by_text
     result = np.zeros(len(patterns), np.bool_)
     hits = np.zeros(len(parent), np.int64)
+    tried = np.full(len(parent), -1, np.int64)
     starts = np.empty(64, np.int64)
     stops = np.empty(64, np.int64)
     room = np.empty(1024, np.int32)
@@ -164,27 +261,75 @@ def embedded(  # type: ignore[no-untyped-def]
         needed = _room_for(first, last, label, lists_ptr)
         if needed > len(room):
             room = np.empty(2 * needed, np.int32)
-        result[index] = fit(
-            first,
-            last,
-            label,
-            axis,
-            up,
-            op,
-            text,
-            number,
-            lists_ptr,
-            lists,
-            keys,
-            ends,
-            parent,
-            texts,
-            numbers,
-            hits,
-            starts,
-            stops,
-            room,
-        )
+        top = _top_of(first, last, up, op)
+        pivot, count = _fewest(top, last, label, op, text, lists_ptr, text_ptr)
+        at = _listed(label[pivot], lists_ptr)
+        is_text = op[pivot] == 1 and count < lists_ptr[at + 1] - lists_ptr[at]
+        begin = text_ptr[text[pivot]] if is_text else lists_ptr[at]
+        attempts = 16 + needed // 128
+        place = begin
+        while place < begin + count and attempts > 0 and not result[index]:
+            node = text_nodes[place] if is_text else lists[place]
+            place += 1
+            if is_text and not _is_one(label[pivot], node, tree):
+                continue
+            while node >= 0:
+                fresh = tried[node] != index
+                if fresh and _is_one(label[top], node, tree):
+                    tried[node] = index
+                    attempts -= 1
+                    if _chained(top, node, first, label, axis, tree) and fit(
+                        first,
+                        top,
+                        last,
+                        node,
+                        label,
+                        axis,
+                        up,
+                        op,
+                        text,
+                        number,
+                        lists_ptr,
+                        lists,
+                        keys,
+                        ends,
+                        parent,
+                        texts,
+                        numbers,
+                        hits,
+                        starts,
+                        stops,
+                        room,
+                    ):
+                        result[index] = True
+                        break
+                if pivot == top:
+                    break
+                node = parent[node]
+        if not result[index] and place < begin + count:
+            result[index] = fit(
+                first,
+                first,
+                last,
+                -1,
+                label,
+                axis,
+                up,
+                op,
+                text,
+                number,
+                lists_ptr,
+                lists,
+                keys,
+                ends,
+                parent,
+                texts,
+                numbers,
+                hits,
+                starts,
+                stops,
+                room,
+            )
     return result
 
 
@@ -259,7 +404,9 @@ def bindings(  # type: ignore[no-untyped-def]
     count = 0
     if not fit(
         first,
+        first,
         last,
+        -1,
         label,
         axis,
         up,

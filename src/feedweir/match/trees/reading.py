@@ -38,6 +38,12 @@ class Values:
     texts: Ints
     numbers: NDArray[np.float64]
 
+    def by_text(self, count: int) -> tuple[NDArray[np.int64], Ints]:
+        """Nodes listed by the number of their text, of `count` texts that patterns name."""
+        known = np.flatnonzero(self.texts >= 0).astype(np.int32)
+        order = known[np.argsort(self.texts[known], kind="stable")]
+        return np.searchsorted(self.texts[order], np.arange(count + 1)).astype(np.int64), order
+
 
 def structure_of(tree: DocumentTree, table: PathTable, labels: dict[str, int]) -> Structure:
     count = len(tree)

@@ -66,7 +66,8 @@ def postings_of(chosen: Sequence[int], patterns: Sequence[FlatPattern], tables: 
     popularity = np.zeros(len(kinds), np.int64)
     for pattern in chosen:
         popularity[list(patterns[pattern].atoms)] += 1
-    ranked = {pattern: by_access(patterns[pattern].atoms, kinds, popularity.tolist()) for pattern in chosen}
+    asked = popularity.tolist()
+    ranked = {pattern: by_access(patterns[pattern].atoms, kinds, asked) for pattern in chosen}
     listed = sorted((ranked[pattern][0], pattern) for pattern in chosen)
     counts = np.bincount(np.array([atom for atom, _ in listed], np.int64), minlength=len(kinds))
     all_atoms = [ranked.get(pattern, []) for pattern in range(len(patterns))]

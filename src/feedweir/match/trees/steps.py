@@ -82,9 +82,14 @@ class FlatPattern:
     """Of its leaves and comparisons, the most selective kind first: a pattern is found by the first."""
 
     @property
-    def is_linear(self) -> bool:
-        """Its one atom decides it: no branch, and no comparison but at the end."""
-        return len(self.atoms) == 1
+    def branching(self) -> tuple[int, ...]:
+        """The steps at which it branches, or compares further up than at a leaf: linear patterns have none."""
+        inner = [
+            place
+            for place, node in enumerate(self.nodes)
+            if len(node.children) > 1 or (node.children and node.op)
+        ]
+        return tuple(self.steps[place] for place in inner)
 
     @property
     def compares(self) -> bool:
@@ -93,6 +98,8 @@ class FlatPattern:
 
 def canonical(node: PatternNode) -> PatternNode:
     """The node with its branches in a fixed order and each once, without variables: the key of equal patterns."""
+    if not node.children and not node.variable:
+        return node
     children = sorted({canonical(child) for child in node.children}, key=repr)
     return PatternNode(node.axis, node.name, tuple(children), "", node.op, node.value)
 

@@ -1,0 +1,278 @@
+"""Tree patterns by the hundred thousand against XMark-like documents and feed items, and lxml with each of them alone.
+
+Patterns are made from the label paths and values of sample documents: steps skipped (`//`), names forgotten (`*`),
+branches and comparisons added. lxml evaluates compiled expressions on documents already parsed; it is measured on a
+sample of the patterns and extrapolated linearly to all of them. Our time includes turning the parsed document into
+arrays. `warm` documents have been preceded by others of their kind, as in a stream.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import random
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from lxml import etree
+
+from feedweir.match.trees import compile_trees
+from feedweir.match.trees.document import parse_tree
+from feedweir.plan.predicates import PatternNode, TreePattern
+
+WORDS = tuple(f"word{place}" for place in range(2000))
+REGIONS = ("africa", "asia", "australia", "europe", "namerica", "samerica")
+Branch = tuple[str, ...]
+
+
+def auction_document(items: int, chance: random.Random) -> str:
+    """An auction site in the manner of XMark: regions with items, people, open auctions, categories."""
+    text = lambda count: " ".join(chance.choices(WORDS, k=count))  # noqa: E731
+    regions = {region: [] for region in REGIONS}  # type: dict[str, list[str]]
+    for number in range(items):
+        regions[chance.choice(REGIONS)].append(_item(number, chance, text))
+    people = "".join(_person(number, chance, text) for number in range(items))
+    auctions = "".join(_auction(number, items, chance, text) for number in range(items // 2))
+    inside = "".join(f"<{region}>{''.join(held)}</{region}>" for region, held in regions.items())
+    categories = "".join(
+        f'<category id="category{n}"><name>{text(2)}</name></category>' for n in range(items // 10)
+    )
+    return (
+        f"<site><regions>{inside}</regions><categories>{categories}</categories>"
+        f"<people>{people}</people><open_auctions>{auctions}</open_auctions></site>"
+    )
+
+
+def _item(number: int, chance: random.Random, text: Any) -> str:
+    listed = "".join(
+        f"<listitem><text>{text(8)}<keyword>{text(1)}</keyword></text></listitem>"
+        for _ in range(chance.randrange(1, 3))
+    )
+    body = (
+        f"<parlist>{listed}</parlist>"
+        if chance.random() < 0.5
+        else f"<text>{text(12)}<emph>{text(1)}</emph></text>"
+    )
+    kinds = "".join(
+        f'<incategory category="category{chance.randrange(20)}"/>' for _ in range(chance.randrange(1, 4))
+    )
+    mail = f"<mail><from>{text(2)}</from><to>{text(2)}</to><date>{_date(chance)}</date><text>{text(10)}</text></mail>"
+    return (
+        f'<item id="item{number}"><location>{text(1)}</location><quantity>{chance.randrange(1, 9)}</quantity>'
+        f"<name>{text(2)}</name><payment>Creditcard</payment><description>{body}</description>"
+        f"<shipping>{text(3)}</shipping>{kinds}<mailbox>{mail * chance.randrange(0, 2)}</mailbox></item>"
+    )
+
+
+def _person(number: int, chance: random.Random, text: Any) -> str:
+    extra = f"<phone>{chance.randrange(10**6)}</phone>" if chance.random() < 0.5 else ""
+    if chance.random() < 0.4:
+        extra += (
+            f"<address><street>{text(2)}</street><city>{text(1)}</city><country>{text(1)}</country></address>"
+        )
+    profile = f'<profile income="{chance.randrange(10_000, 99_999)}"><interest category="category{chance.randrange(20)}"/><education>{text(1)}</education><age>{chance.randrange(18, 90)}</age></profile>'
+    return f'<person id="person{number}"><name>{text(2)}</name><emailaddress>{text(1)}</emailaddress>{extra}{profile}</person>'
+
+
+def _auction(number: int, items: int, chance: random.Random, text: Any) -> str:
+    bids = "".join(
+        f'<bidder><date>{_date(chance)}</date><personref person="person{chance.randrange(items)}"/><increase>{chance.randrange(1, 60)}.50</increase></bidder>'
+        for _ in range(chance.randrange(0, 4))
+    )
+    return (
+        f'<open_auction id="open_auction{number}"><initial>{chance.randrange(1, 300)}.25</initial>{bids}'
+        f'<current>{chance.randrange(1, 500)}.75</current><itemref item="item{chance.randrange(items)}"/>'
+        f"<annotation><description><text>{text(6)}</text></description><happiness>{chance.randrange(1, 11)}</happiness></annotation>"
+        f"<interval><start>{_date(chance)}</start><end>{_date(chance)}</end></interval></open_auction>"
+    )
+
+
+def _date(chance: random.Random) -> str:
+    return f"{chance.randrange(1, 13):02}/{chance.randrange(1, 29):02}/200{chance.randrange(0, 4)}"
+
+
+def feed_item(chance: random.Random) -> str:
+    """An RSS item with the usual elements, some of them now and then."""
+    word = lambda count: " ".join(chance.choices(WORDS, k=count))  # noqa: E731
+    parts = [f"<title>{word(6)}</title><link>https://example.org/{chance.randrange(10**6)}</link>"]
+    parts.append(f"<description>{word(20)}</description><pubDate>{_date(chance)}</pubDate>")
+    parts += [f"<category>{chance.choice(WORDS[:200])}</category>" for _ in range(chance.randrange(0, 5))]
+    if chance.random() < 0.6:
+        parts.append(f"<author>{chance.choice(WORDS[:300])}</author>")
+    if chance.random() < 0.4:
+        parts.append(f'<guid isPermaLink="false">{chance.randrange(10**6)}</guid>')
+    if chance.random() < 0.3:
+        parts.append(
+            f'<enclosure url="https://example.org/{chance.randrange(99)}" length="{chance.randrange(10**6)}" type="audio/mpeg"/>'
+        )
+    if chance.random() < 0.3:
+        parts.append(
+            f'<media><content height="{chance.randrange(100, 900)}"><thumb/></content><credit>{word(1)}</credit></media>'
+        )
+    return f"<item>{''.join(parts)}</item>"
+
+
+def branches_of(roots: Sequence[Any]) -> dict[Branch, list[str]]:
+    """Label paths of documents, each with some of its values."""
+    found: dict[Branch, list[str]] = {}
+
+    def walk(node: Any, above: Branch) -> None:
+        path = (*above, node.tag)
+        values = found.setdefault(path, [])
+        if len(values) < 500 and not len(node):
+            values.append(node.text or "")
+        for name, value in node.attrib.items():
+            found.setdefault((*path, f"@{name}"), []).append(value)
+        for child in node:
+            walk(child, path)
+
+    for root in roots:
+        walk(root, ())
+    return found
+
+
+class PatternMaker:
+    """Distinct random patterns over the paths of sample documents."""
+
+    def __init__(self, roots: Sequence[Any], chance: random.Random) -> None:
+        self.values = branches_of(roots)
+        self.paths = sorted(self.values)
+        self.chance = chance
+
+    def patterns(self, count: int) -> list[TreePattern]:
+        made: dict[PatternNode, None] = {}
+        while len(made) < count:
+            made[self._pattern()] = None
+        return [TreePattern(root) for root in made]
+
+    def _pattern(self) -> PatternNode:
+        chance = self.chance
+        path = chance.choice(self.paths)
+        start = chance.randrange(len(path)) if chance.random() < 0.6 else 0
+        if path[start].startswith("@"):
+            start = 0
+        root = self._chain(path, start, "/" if start == 0 and chance.random() < 0.5 else "//")
+        return root
+
+    def _chain(self, path: Branch, place: int, axis: str) -> PatternNode:
+        chance = self.chance
+        name = path[place]
+        last = place == len(path) - 1
+        children: list[PatternNode] = []
+        if not last:
+            skip = chance.random() < 0.2 and place + 2 < len(path)
+            children.append(
+                self._chain(path, place + (2 if skip else 1), "//" if skip or chance.random() < 0.1 else "/")
+            )
+            if chance.random() < 0.25:
+                sides = [
+                    one
+                    for one in self.paths
+                    if one[: place + 1] == path[: place + 1] and len(one) > place + 1
+                ]
+                children.append(self._chain(chance.choice(sides), place + 1, "/"))
+        op, value = self._comparison(path) if last else (None, None)
+        shown = name if name.startswith("@") or chance.random() > 0.1 else "*"
+        return PatternNode(axis, shown, tuple(children), "", op, value)  # type: ignore[arg-type]
+
+    def _comparison(self, path: Branch) -> tuple[str | None, str | float | None]:
+        values = self.values[path]
+        if not values or self.chance.random() < 0.35:
+            return None, None
+        value = self.chance.choice(values)
+        try:
+            number = float(value)
+        except ValueError:
+            return "=", value if self.chance.random() < 0.5 else self.chance.choice(WORDS)
+        return self.chance.choice(("=", "<", ">", ">=")), number + self.chance.randrange(-20, 20)
+
+
+def plain_xpath(node: PatternNode, context: str = "") -> str:
+    """The expression as a person would write it: lxml is fastest with plain names."""
+    conditions = "".join(f"[{plain_xpath(child, '.')}]" for child in node.children)
+    compared = ""
+    if node.op is not None:
+        value = (
+            f"'{node.value}'"
+            if isinstance(node.value, str)
+            else np.format_float_positional(float(node.value or 0))
+        )
+        compared = f"[. {node.op} {value}]"
+    return f"{context}{node.axis}{node.name}{compared}{conditions}"
+
+
+def measure(
+    patterns: list[TreePattern], documents: Sequence[Any], warm: int, sample: int
+) -> dict[str, object]:
+    """All patterns together on each document, and a sample of them with lxml."""
+    start = time.perf_counter()
+    trees = compile_trees(patterns)
+    compile_s = time.perf_counter() - start
+    for document in documents[:warm]:
+        trees.matches(document)
+    measured = documents[warm:]
+    spent, found = 0.0, []
+    for document in measured:
+        start = time.perf_counter()
+        matched = trees.matches(document)
+        spent += time.perf_counter() - start
+        found.append(set(matched.tolist()))
+    ours_s = spent / len(measured)
+    chosen = random.Random(3).sample(range(len(patterns)), min(sample, len(patterns)))
+    expressions = [etree.XPath(f"boolean({plain_xpath(patterns[number].root)})") for number in chosen]
+    checked = measured[:20]
+    roots = [etree.ElementTree(document) for document in checked]
+    start = time.perf_counter()
+    answers = [[bool(expression(root)) for expression in expressions] for root in roots]
+    alone_s = (time.perf_counter() - start) / len(checked) / len(chosen) * len(patterns)
+    agree = all(
+        answer == (number in matched)
+        for row, matched in zip(answers, found, strict=False)
+        for answer, number in zip(row, chosen, strict=True)
+    )
+    return {
+        "patterns": len(patterns),
+        "documents": len(measured),
+        "nodes": int(np.mean([sum(1 for _ in document.iter()) for document in measured])),
+        "matched": int(np.mean([len(one) for one in found])),
+        "compile_s": round(compile_s, 2),
+        "ms_per_document": round(1000 * ours_s, 3),
+        "lxml_ms_per_document": round(1000 * alone_s, 1),
+        "speedup": round(alone_s / ours_s, 1),
+        "agree": agree,
+    }
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--document", default="", help="an XML document (.gz or plain) instead of the generated ones"
+    )
+
+
+def _auctions(options: argparse.Namespace) -> list[Any]:
+    if options.document:
+        opened = gzip.open if options.document.endswith(".gz") else open
+        with opened(options.document, "rb") as source:
+            text = source.read()
+        return [parse_tree(text) for _ in range(3)]
+    chance = random.Random(5)
+    return [parse_tree(auction_document(400, chance)) for _ in range(4)]
+
+
+def run(options: argparse.Namespace) -> dict[str, object]:
+    chance = random.Random(9)
+    items = [parse_tree(feed_item(chance)) for _ in range(300)]
+    auctions = _auctions(options)
+    result: dict[str, object] = {}
+    checks: list[dict[str, object]] = []
+    for count in (100_000, 500_000) if options.full else (100_000,):
+        for name, documents, warm in (("auctions", auctions, 1), ("items", items, 100)):
+            patterns = PatternMaker(documents[:100], random.Random(13)).patterns(count)
+            found = measure(patterns, documents, warm, 60 if name == "auctions" else 400)
+            result[f"{name}_{count}"] = found
+            checks.append(found)
+    result["speedup"] = min(float(str(one["speedup"])) for one in checks)
+    result["agree"] = all(bool(one["agree"]) for one in checks)
+    return result
