@@ -47,7 +47,7 @@ def test_a_plan_changed_in_place_answers_as_a_rebuilt_one(steps, start: int) -> 
     plan = LivePlan(SourceStatistics())
     for kind, key, predicate in steps:
         if kind == "reweigh":
-            atoms = dict.fromkeys(plan.registry.atoms, 10.0 * (key + 1))
+            atoms = dict.fromkeys(plan.graph.registry.atoms, 10.0 * (key + 1))
             plan.reweigh(SourceStatistics(items=100.0, atoms=atoms))
         elif kind == "drop":
             plan.drop(key)
@@ -72,7 +72,7 @@ def test_dropping_everything_leaves_nothing_behind() -> None:
     for key in random.sample(range(100), 100):
         plan.drop(key)
         plan.drop(key)
-    assert plan.records == {}
+    assert plan.graph.records == {}
     assert plan.root_children == set()
     assert plan.cost == pytest.approx(0.0, abs=1e-9)
 
@@ -84,7 +84,7 @@ def test_common_parts_are_opened_and_closed_again() -> None:
     plan.add("y", And((WORDS[0], WORDS[2])))
     plan.add("z", And((WORDS[0], WORDS[3])))
     shared = plan.cost
-    assert shared == pytest.approx(1 + 3 * plan.known.share_of(WORDS[0]))
+    assert shared == pytest.approx(1 + 3 * plan.graph.known.share_of(WORDS[0]))
     plan.drop("y")
     plan.drop("z")
     assert plan.cost == 1.0

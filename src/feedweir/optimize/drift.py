@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
-from feedweir.optimize.maintain import LivePlan, Record
+from feedweir.optimize.live_graph import Record
+from feedweir.optimize.maintain import LivePlan
 from feedweir.optimize.registry import Run
 
 
@@ -49,7 +50,7 @@ def outline_of(plan: LivePlan) -> float:
     """Roughly what a good plan for these predicates costs: the children of the root, and what is below
     them.
     """
-    distinct = [record for record in plan.records.values() if record.predicates]
+    distinct = [record for record in plan.graph.records.values() if record.predicates]
     covers, uncovered = _cover(plan, distinct)
     inner = sum(_least_share(plan, record) for record in distinct if record.run not in uncovered)
     forced = sum(1 for record in distinct if record.run in uncovered)
@@ -64,7 +65,7 @@ def _cover(plan: LivePlan, distinct: list[Record]) -> tuple[int, set[Run]]:
     """
     uses: dict[int, set[Run]] = {}
     for record in distinct:
-        for clause in plan.registry.closure_of(record.run):
+        for clause in plan.graph.registry.closure_of(record.run):
             if (clause,) != record.run:
                 uses.setdefault(clause, set()).add(record.run)
     uncovered = {record.run for record in distinct}
@@ -76,7 +77,7 @@ def _cover(plan: LivePlan, distinct: list[Record]) -> tuple[int, set[Run]]:
     while queue:
         promised, clause = heappop(queue)
         useful = len(uses[clause] & uncovered)
-        if useful < 2 or (useful - 1) - useful * plan.share_of_clause(clause) <= 0.0:
+        if useful < 2 or (useful - 1) - useful * plan.graph.share_of_clause(clause) <= 0.0:
             continue
         if useful < -promised:
             heappush(queue, (-useful, clause))
@@ -118,5 +119,5 @@ def should_replan(
 
 def _least_share(plan: LivePlan, record: Record) -> float:
     """The selectivity of the best candidate that a predicate shares with another."""
-    above = (plan.records[run] for run in record.above if run in plan.records)
+    above = (plan.graph.records[run] for run in record.above if run in plan.graph.records)
     return min((one.selectivity for one in above if one.predicates or len(one.below) > 1), default=1.0)

@@ -1,0 +1,151 @@
+"""The subsumption graph of a source that changes: a record for every predicate and every part of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import combinations
+from math import prod
+
+from feedweir.optimize.registry import ClauseRegistry, Run
+from feedweir.optimize.selectivity import Selectivity, clause_lift, clause_share, lift_of
+from feedweir.optimize.vcb import MAX_CLOSURE, MAX_WIDTH
+
+TRUE: Run = ()
+
+
+@dataclass(slots=True)
+class Record:
+    """A node of the graph. Relations are to runs; `true` is in none of them."""
+
+    run: Run
+    selectivity: float
+    above: tuple[Run, ...] = ()
+    below: set[Run] = field(default_factory=set)
+    """The records that it subsumes and that are predicates or open."""
+    predicates: int = 0
+    """How many keys have this predicate."""
+    parent: Run | None = None
+    """None while it is closed."""
+    children: set[Run] = field(default_factory=set)
+
+    @property
+    def is_open(self) -> bool:
+        return self.parent is not None
+
+
+@dataclass(slots=True)
+class LiveGraph:
+    """Records by their runs, and what is believed of how often each holds."""
+
+    known: Selectivity
+    registry: ClauseRegistry = field(default_factory=ClauseRegistry)
+    records: dict[Run, Record] = field(default_factory=dict)
+    _shares: dict[int, float] = field(default_factory=dict)
+    _lifts: dict[tuple[int, int], float | None] = field(default_factory=dict)
+
+    def open_records(self) -> list[Record]:
+        return [record for record in self.records.values() if record.is_open]
+
+    def share_of(self, run: Run | None) -> float:
+        """The selectivity of a record; every item satisfies `true`."""
+        return self.records[run].selectivity if run else 1.0
+
+    def share_of_clause(self, clause: int) -> float:
+        record = self.records.get((clause,))
+        return self._clause_share(clause) if record is None else record.selectivity
+
+    def reweigh(self, known: Selectivity) -> None:
+        """Estimate every record anew."""
+        self.known = known
+        self._shares.clear()
+        self._lifts.clear()
+        for record in self.records.values():
+            above = (self._estimate(one.run) for one in self.above(record))
+            record.selectivity = min([self._estimate(record.run), *above])
+
+    def take_in(self, run: Run) -> Record:
+        """The record of a predicate, with those of its parts."""
+        for part in self.parts_of(run):
+            self.record(part)
+        return self.record(run)
+
+    def parts_of(self, run: Run) -> Iterable[Run]:
+        """The proper parts of a predicate, the shortest first; of a very long one those with few clauses."""
+        widest = len(run) - 1 if len(run) <= MAX_WIDTH else 2
+        return (part for size in range(1, widest + 1) for part in combinations(run, size))
+
+    def record(self, run: Run) -> Record:
+        if run not in self.records:
+            record = Record(run, self._estimate(run), self._find_above(run))
+            record.selectivity = min(
+                [record.selectivity, *(self.records[one].selectivity for one in record.above)]
+            )
+            self.records[run] = record
+            self._find_below(record)
+        return self.records[run]
+
+    def _find_above(self, run: Run) -> tuple[Run, ...]:
+        """Records that subsume a run: its parts, and single clauses and pairs of what its clauses imply."""
+        closure = sorted(self.registry.closure_of(run))[:MAX_CLOSURE]
+        wider = (part for size in (1, 2) for part in combinations(closure, size))
+        named = dict.fromkeys((*self.parts_of(run), *(wider if len(closure) > len(run) else ())))
+        return tuple(part for part in named if part != run and part in self.records)
+
+    def _find_below(self, record: Record) -> None:
+        """Tell the records that came earlier of a weaker one.
+
+        Parts of a predicate come with it, so that only implications between different clauses can be late.
+        """
+        if not any(self.registry.stronger[clause] for clause in record.run):
+            return
+        for other in list(self.records.values()):
+            if other is not record and record.run not in other.above:
+                closure = self.registry.closure_of(other.run)
+                if closure.issuperset(record.run) and other.run != record.run:
+                    other.above = (*other.above, record.run)
+                    other.selectivity = min(other.selectivity, record.selectivity)
+                    if other.is_open or other.predicates:
+                        record.below.add(other.run)
+
+    def above(self, record: Record) -> list[Record]:
+        """What subsumes a record now; a name in `above` may be of a record that is forgotten."""
+        return [self.records[run] for run in record.above if run in self.records]
+
+    def enlist(self, record: Record) -> None:
+        for above in self.above(record):
+            above.below.add(record.run)
+
+    def forget(self, run: Run) -> None:
+        """Remove what is neither a predicate, nor open, nor above anything; and then what it was the
+        last below.
+        """
+        record = self.records.get(run)
+        if record is None or record.predicates or record.is_open:
+            return
+        for above in self.above(record):
+            above.below.discard(run)
+        if not record.below:
+            del self.records[run]
+            for above in self.above(record):
+                if not above.below:
+                    self.forget(above.run)
+
+    def _estimate(self, run: Run) -> float:
+        """The share of items that satisfy a run: as everywhere, independent clauses except for known pairs."""
+        shares = [self._clause_share(clause) for clause in run]
+        if len(run) == 1:
+            return shares[0]
+        lifts = ((one, other, self._pair_lift(one, other)) for one, other in combinations(run, 2))
+        return min(prod(shares) * lift_of(lifts), *shares)
+
+    def _clause_share(self, clause: int) -> float:
+        if clause not in self._shares:
+            self._shares[clause] = clause_share(self.registry.clause(clause), self.known)
+        return self._shares[clause]
+
+    def _pair_lift(self, one: int, other: int) -> float | None:
+        if (one, other) not in self._lifts:
+            here, there = self.registry.clause(one), self.registry.clause(other)
+            self._lifts[one, other] = clause_lift(here, there, self.known)
+        return self._lifts[one, other]
