@@ -91,6 +91,8 @@ class JoinResults:
     levels: tuple[LevelResults, ...]
     published: tuple[Derived, ...] = ()
     """Documents of published streams, in order."""
+    notices: tuple[str, ...] = ()
+    """What an operator should know: bounds that cut windows short."""
 
     def count(self) -> int:
         return sum(level.count() for level in self.levels)
@@ -173,7 +175,11 @@ class JoinLogic:
             results.append(found)
             after[name] = state
         published = tuple(one for one in made if one.xml is not None)
-        return JoinResults(tuple(results), published), after
+        notices = [
+            _notice(level, after[f"level{place}"], self.joins.bounds)
+            for place, level in enumerate(self.joins.levels)
+        ]
+        return JoinResults(tuple(results), published, tuple(notice for notice in notices if notice)), after
 
     def _level(
         self, place: int, before: JoinState, batch: DocumentBatch, given: _Input, clocks: Longs, number: int
@@ -297,6 +303,23 @@ def _reach(level: Level, state: JoinState, bounds: JoinBounds) -> Reach:
         numbers = state.stream_documents(stable_number(stream))
         streams[stable_number(stream)] = int(numbers[-count]) if len(numbers) >= count else 0
     return Reach(time, state.next_number - bounds.max_documents, streams)
+
+
+def _notice(level: Level, state: JoinState, bounds: JoinBounds) -> str:
+    """Said when the longest time window reaches further back than the documents that may be kept."""
+    first = state.next_number - bounds.max_documents
+    if first <= 0 or level.horizon_us < 0:
+        return ""
+    cut = [one for segment in state.segments for one in segment.time[segment.number >= first][:1].tolist()]
+    if not cut or min(cut) <= state.clock - level.horizon_us:
+        return ""
+    longest = [
+        level.results[place].key
+        for relation in level.relations
+        for place in relation.members[relation.member_length == level.horizon_us].tolist()
+    ]
+    named = ", ".join(f"query {key}" for key in longest[:3] if key is not None) or "an inner join"
+    return f"windows are cut to the last {bounds.max_documents:,} documents; the longest is that of {named}"
 
 
 def _input_of(level: Level, batch: DocumentBatch, made: Sequence[Derived]) -> _Input:
