@@ -33,7 +33,7 @@ def drawn(random: Random, order: list[int], least: int = 1) -> Predicate:
 
 changes = st.lists(
     st.tuples(
-        st.sampled_from(("add", "add", "alter", "drop", "reweigh")),
+        st.sampled_from(("add", "add", "alter", "drop", "reweigh", "improve")),
         st.integers(0, 6),
         generated.predicates(leaves=4),
     ),
@@ -49,6 +49,10 @@ def test_a_plan_changed_in_place_answers_as_a_rebuilt_one(steps, start: int) -> 
         if kind == "reweigh":
             atoms = dict.fromkeys(plan.graph.registry.atoms, 10.0 * (key + 1))
             plan.reweigh(SourceStatistics(items=100.0, atoms=atoms))
+        elif kind == "improve":
+            before = plan.cost
+            plan.improve()
+            assert plan.cost <= before + 1e-9
         elif kind == "drop":
             plan.drop(key)
         else:
@@ -134,6 +138,20 @@ def test_the_estimate_of_a_fresh_plan_follows_its_true_cost(least: int, toleranc
         assert estimate.fresh_cost == pytest.approx(plan.replanned().cost, rel=tolerance)
 
 
+def test_looking_everywhere_brings_a_changed_plan_close_to_a_fresh_one() -> None:
+    random = Random(4)
+    order = list(range(60))
+    plan = LivePlan(known(order))
+    for key in range(200):
+        plan.add(key, drawn(random, order, 2))
+    plan.reweigh(known(order[::-1]))
+    for _ in range(100):
+        plan.alter(random.randrange(200), drawn(random, order[::-1], 2))
+    plan.improve()
+    assert plan.cost <= 1.05 * plan.replanned().cost
+    assert plan.improve() == 0
+
+
 def test_a_plan_is_made_anew_when_it_pays() -> None:
     stale = Drift(cost=150.0, fresh_cost=100.0)
     asked = {"rate": 10.0, "filter_s": 1e-6, "planning_s": 1.0, "since_s": 3_600.0}
@@ -144,6 +162,8 @@ def test_a_plan_is_made_anew_when_it_pays() -> None:
     assert not should_replan(stale, **{**asked, "planning_s": 100.0})
     assert not should_replan(stale, **{**asked, "since_s": 5.0})
     assert should_replan(stale, **{**asked, "since_s": 5.0}, policy=ReplanPolicy(min_interval_s=1.0))
+    assert should_replan(Drift(105.0, 100.0), **asked, changed_share=0.8)
+    assert not should_replan(Drift(105.0, 100.0), **{**asked, "planning_s": 60.0}, changed_share=0.8)
     assert Drift(0.0, 0.0).excess == 0.0
     assert calibrated(LivePlan(SourceStatistics())) == Calibration()
 

@@ -88,6 +88,37 @@ class LivePlan:
             self._move(record, self._best_above(record))
         self._settle([record.run for record in self.graph.open_records()])
 
+    def improve(self, *, max_rounds: int = 4) -> int:
+        """Open and close single nodes anywhere in the plan while that lowers its cost; answers how many were
+        opened.
+
+        Changes look only at what is near them. This looks everywhere, and takes a pass over the graph a
+        round.
+        """
+        opened = 0
+        for _ in range(max_rounds):
+            self._settle(sorted(record.run for record in self.graph.open_records()))
+            found = [run for _, run in self._gains() if self._open(run)]
+            opened += len(found)
+            if not found:
+                break
+        return opened
+
+    def _gains(self) -> list[tuple[float, Run]]:
+        """Closed records that would pay if opened now, the best first."""
+        closed = (one for one in self.graph.records.values() if not one.is_open and len(one.below) > 1)
+        gains = ((self._gain(one), one.run) for one in closed)
+        return sorted((pair for pair in gains if pair[0] > EPSILON), reverse=True)
+
+    def _open(self, run: Run) -> bool:
+        """Open a closed record if it still pays."""
+        record = self.graph.records.get(run)
+        if record is None or record.is_open or self._gain(record) <= EPSILON:
+            return False
+        self._attach(record, self._best_above(record))
+        self._settle(self._adopt(record))
+        return True
+
     def _take_in(self, key: Hashable, predicate: Predicate) -> Record | None:
         """Count a predicate under its record; `true` has none, every item satisfies it."""
         self.changes += 1
@@ -152,12 +183,9 @@ class LivePlan:
         """Open candidates above a new node, the best first, while that pays."""
         while True:
             gains = [(self._gain(one), one.run) for one in self.graph.above(record) if not one.is_open]
-            best, run = max(gains, key=lambda pair: (pair[0], pair[1]), default=(0.0, TRUE))
-            if best <= EPSILON:
+            _, run = max(gains, default=(0.0, TRUE))
+            if not self._open(run):
                 return
-            opened = self.graph.records[run]
-            self._attach(opened, self._best_above(opened))
-            self._settle(self._adopt(opened))
 
     def _settle(self, runs: Iterable[Run]) -> None:
         """Close nodes that are not predicates and no longer pay, and look again at those that lose a
