@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from feedweir.acquire.exchange import Changed, Failed, FetchRequest, FetchResult, Reason
+from feedweir.acquire.exchange import Changed, Failed, FetchRequest, FetchResult, Gone, Reason
 from feedweir.acquire.fetch import Fetcher
 from feedweir.acquire.hosts import HostLedger, PoliteTransport
 from feedweir.acquire.http_rules import host_of
@@ -156,7 +156,8 @@ def failures_of(report: CrawlReport) -> tuple[tuple[str, str], ...]:
     return tuple(
         (result.source, str(result.outcome))
         for result in report.results
-        if isinstance(result.outcome, Failed) and result.outcome.reason is not Reason.BUSY
+        if isinstance(result.outcome, Gone)
+        or (isinstance(result.outcome, Failed) and result.outcome.reason is not Reason.BUSY)
     )
 
 

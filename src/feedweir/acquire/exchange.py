@@ -107,6 +107,9 @@ class Failed:
 class Gone:
     """The publisher said that it will not come back (410)."""
 
+    def __str__(self) -> str:
+        return "the publisher says that it is gone for good"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchResult:

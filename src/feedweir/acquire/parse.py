@@ -18,7 +18,7 @@ from feedweir.acquire.entry import Feed, Row, rows_of
 from feedweir.acquire.html_page import html_page_error, is_html_page
 from feedweir.acquire.json_feed import read_json_feed
 from feedweir.acquire.last_resort import read_with_feedparser
-from feedweir.acquire.tolerant import closed_entries
+from feedweir.acquire.tolerant import closed_entries, is_entity_bomb
 from feedweir.acquire.xml_feed import read_xml_feed
 from feedweir.acquire.xml_tree import xml_tree
 from feedweir.errors import DocumentError
@@ -117,6 +117,11 @@ def read_feed(body: bytes, *, media_type: str, url: str, limits: Limits) -> Feed
 def _read_xml(body: bytes, url: str, limits: Limits, max_items: int) -> Feed:
     if is_html_page(body):
         raise html_page_error(body, url)
+    if is_entity_bomb(body):
+        raise DocumentError(
+            "the document declares entities made of other entities, as an entity bomb does",
+            hint="feeds have no use for them; ask the publisher",
+        )
     try:
         tree = xml_tree(body, url=url, max_depth=limits.max_depth)
         feed = read_xml_feed(tree, url=url, body=body, max_items=max_items)

@@ -21,8 +21,14 @@ _ENTITY_DECLARATION = re.compile(
 _ENTITY = re.compile(r"&(?:#(\d{1,8});|#[xX]([0-9a-fA-F]{1,6});|([A-Za-z][\w.-]{0,40});)?")
 _CDATA = re.compile(r"(<!\[CDATA\[.*?(?:\]\]>|\Z))", re.DOTALL)
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NESTED_ENTITY = re.compile(rb"<!ENTITY\s[^>\"']*(?:\"[^\"]*&[A-Za-z][^\"]*\"|'[^']*&[A-Za-z][^']*')")
 _XML_ENTITIES = frozenset(("amp", "lt", "gt", "quot", "apos"))
 _CLOSED_ENTRY = re.compile(r"</(?:[A-Za-z][\w.-]*:)?(?:item|entry)\s*>", re.IGNORECASE)
+
+
+def is_entity_bomb(body: bytes) -> bool:
+    """Whether a document declares an entity by others: what grows without end when it is expanded."""
+    return b"<!ENTITY" in body[:100_000] and _NESTED_ENTITY.search(body, 0, 100_000) is not None
 
 
 def cured(text: str) -> str:

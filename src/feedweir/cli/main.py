@@ -69,7 +69,7 @@ def common(
 def main() -> None:
     """Run the command; every error of ours becomes one message and an exit code."""
     try:
-        app(standalone_mode=False)
+        sys.exit(app(standalone_mode=False) or 0)
     except FeedweirError as error:
         Console(stderr=True, highlight=False).print(f"feedweir: {error}", markup=False, soft_wrap=True)
         sys.exit(_exit_code(error))

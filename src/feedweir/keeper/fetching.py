@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 
@@ -41,7 +42,7 @@ class FetchLoop:
         self._catalog = catalog
         self._log = log
         self._options = options
-        self._hosts = hosts
+        self._ledger = HostLedger(hosts)
         self._agent = agent
         self._allow_private = allow_private
         self._clock = clock
@@ -73,19 +74,29 @@ class FetchLoop:
             ]
             self._catalog.sources.save(changed)
 
+    def fetch_once(self) -> int:
+        """Look at what is due and may be asked now; how many sources that were."""
+        return asyncio.run(self._once())
+
+    async def _once(self) -> int:
+        async with self._crawling() as crawler:
+            return await self._step(crawler)
+
     def _run(self) -> None:
         asyncio.run(self._fetch_until_stopped())
 
     async def _fetch_until_stopped(self) -> None:
-        async with AiohttpTransport(rule=AddressRule(allow_private=self._allow_private)) as transport:
-            fetcher = Fetcher(transport=transport, clock=self._clock, agent=self._agent)
-            crawler = Crawler(
-                fetcher, self._log, HostLedger(self._hosts), options=self._options, clock=self._clock
-            )
+        async with self._crawling() as crawler:
             while not self._stopping.is_set():
                 looked = await self._step(crawler)
                 if not looked:
                     await asyncio.to_thread(self._stopping.wait, _IDLE_S)
+
+    @asynccontextmanager
+    async def _crawling(self) -> AsyncIterator[Crawler]:
+        async with AiohttpTransport(rule=AddressRule(allow_private=self._allow_private)) as transport:
+            fetcher = Fetcher(transport=transport, clock=self._clock, agent=self._agent)
+            yield Crawler(fetcher, self._log, self._ledger, options=self._options, clock=self._clock)
 
     async def _step(self, crawler: Crawler) -> int:
         due = self._catalog.sources.due(self._clock(), self._options.max_sources_per_step)

@@ -110,7 +110,8 @@ class Shelves:
 
 def _current(failure: Failure | None, source: SourceRecord | None) -> str:
     """A failure's reason, unless the source has done well since."""
-    if failure is None or (source is not None and source.state.failures == 0):
+    has_recovered = source is not None and source.state.failures == 0 and source.state.status != "gone"
+    if failure is None or has_recovered:
         return ""
     return failure.reason
 

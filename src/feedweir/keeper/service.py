@@ -102,6 +102,8 @@ class Service:
         self._batches += 1
         self._items += manifest.item_count
         self._elements += manifest.element_count
+        if manifest.item_count:
+            _log.info("published %d new items, %d elements", manifest.item_count, manifest.element_count)
 
     def _watch(self) -> None:
         while not self._stopping.wait(_TICK_S):

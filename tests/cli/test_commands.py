@@ -1,0 +1,127 @@
+"""The command line as a newcomer would use it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from feedweir.cli import main
+
+DOCUMENT = b"<rss version='2.0'><channel><title>P</title><item><guid>1</guid><title>River rises</title></item></channel></rss>"
+
+
+class Shell:
+    """Runs `feedweir` in a directory of its own; remembers what it said."""
+
+    def __init__(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, directory: Path
+    ) -> None:
+        self._capsys = capsys
+        self._monkeypatch = monkeypatch
+        monkeypatch.chdir(directory)
+        self.said = self.complained = ""
+
+    def __call__(self, *arguments: str) -> int:
+        self._monkeypatch.setattr(sys, "argv", ["feedweir", *arguments])
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        self.said, self.complained = self._capsys.readouterr()
+        return code
+
+
+@pytest.fixture
+def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Shell:
+    return Shell(capsys, monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def filled(shell: Shell) -> Shell:
+    from feedweir import Weir
+
+    assert shell("exec", "register feed http://example.org/p as Post; create feed Water from Post as $p where $p[title contains 'river']") == 0  # fmt: skip
+    with Weir.open("data") as weir:
+        weir.push("Post", DOCUMENT)
+        weir.run()
+    return shell
+
+
+def test_statements_are_carried_out_and_listed(filled: Shell) -> None:
+    assert filled("feeds", "--json") == 0
+    rows = {row["name"]: row for row in json.loads(filled.said)}
+    assert rows["Water"]["items"] == rows["Post"]["items"] == 1
+    assert filled("items", "Water") == 0
+    assert "River rises" in filled.said
+
+
+def test_statements_may_come_from_a_file(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "s.txt").write_text("-- ours\nregister feed http://example.org/p as Post;")
+    assert shell("exec", "-f", "s.txt") == 0
+    assert "registered Post" in shell.said
+
+
+def test_a_refused_statement_says_where_and_changes_nothing(filled: Shell) -> None:
+    assert filled("exec", "register feed http://x.y/ as New; create feed F from Pots") == 3
+    assert "line 1, column" in filled.complained
+    assert "did you mean `Post`" in filled.complained
+    filled("feeds", "--json")
+    assert "New" not in filled.said
+
+
+def test_a_feed_in_use_is_not_dropped(filled: Shell) -> None:
+    assert filled("exec", "drop feed Post") == 3
+    assert "still used by Water" in filled.complained
+
+
+def test_an_unknown_feed_suggests_near_names(filled: Shell) -> None:
+    assert filled("items", "Watre") == 3
+    assert "Water" in filled.complained
+
+
+def test_status_and_doctor_tell_how_it_goes(filled: Shell) -> None:
+    assert filled("status", "--json") == 0
+    facts = {row["what"]: row["value"] for row in json.loads(filled.said)}
+    assert facts["items"] == 1
+    assert facts["segments waiting"] == 0
+    assert filled("doctor") == 0
+    assert "java" in filled.said
+
+
+def test_the_doctor_finds_a_damaged_set(filled: Shell, tmp_path: Path) -> None:
+    for path in (tmp_path / "data" / "sets").rglob("*"):
+        if path.is_file() and path.name != "CURRENT":
+            path.write_bytes(path.read_bytes()[:-1])
+    assert filled("doctor") == 4
+    assert "broken" in filled.said
+
+
+def test_what_is_exported_can_be_imported(filled: Shell, tmp_path: Path) -> None:
+    assert filled("export", "all.jsonl") == 0
+    assert filled("--data", "other", "import", "all.jsonl") == 0
+    assert filled("--data", "other", "feeds", "--json") == 0
+    assert {row["name"] for row in json.loads(filled.said)} == {"Post", "Water"}
+
+
+def test_a_damaged_export_is_refused_with_its_line(filled: Shell, tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text("{}x\n")
+    assert filled("--data", "other", "import", "bad.jsonl") == 2
+    assert "line 1" in filled.complained
+
+
+def test_help_teaches(shell: Shell) -> None:
+    assert shell("--help") == 0
+    assert "register feed" in shell.said
+    assert "Exit codes" in shell.said
+    assert shell("--version") == 0
+    assert shell.said.startswith("feedweir ")
+
+
+def test_a_wrong_setting_is_a_usage_error(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FEEDWEIR_PROT", "1")
+    assert shell("feeds") == 2
+    assert "did you mean port" in shell.complained

@@ -1,0 +1,150 @@
+"""From a real local origin to feeds: good sources, broken ones, and clocks that are moved by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from feedweir.acquire.crawl import CrawlOptions
+from feedweir.acquire.exchange import Agent
+from feedweir.acquire.hosts import HostRules
+from feedweir.acquire.refresh.rules import RefreshRules
+from feedweir.engine.batches import Manifest
+from feedweir.engine.runner import Runner
+from feedweir.keeper.fetching import FetchLoop, rules_of
+from feedweir.keeper.warm_up import warm_up
+from feedweir.keeper.weir import Weir
+from feedweir.sample.origin import Origin
+from feedweir.sample.statements import sample_statements
+
+
+class Clock:
+    """Time that goes on when the test says so."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 6, 1, 12, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def origin(clock: Clock) -> Iterator[Origin]:
+    origin = Origin(clock)
+    origin.start()
+    yield origin
+    origin.stop()
+
+
+@pytest.fixture
+def weir(tmp_path: Path, clock: Clock) -> Iterator[Weir]:
+    with Weir.open(tmp_path, clock=clock) as weir:
+        yield weir
+
+
+def fetch_loop(weir: Weir, *, allow_private: bool = True, rules: RefreshRules | None = None) -> FetchLoop:
+    return FetchLoop(
+        weir.catalog,
+        weir.log,
+        options=CrawlOptions(rules=rules or rules_of(floor_s=60, interval_s=60)),
+        hosts=HostRules(max_concurrent=100, spacing_s=0),
+        agent=Agent(),
+        allow_private=allow_private,
+        clock=weir.clock,
+    )
+
+
+def fetch_all(loop: FetchLoop, clock: Clock) -> int:
+    """Steps until nothing more is due: each asks a host once."""
+    looked = 0
+    while step := loop.fetch_once():
+        looked += step
+        clock.advance(0.01)
+    return looked
+
+
+def run(weir: Weir, loop: FetchLoop) -> None:
+    def commit(manifest: Manifest) -> None:
+        weir.commit(manifest)
+        loop.learn(manifest)
+
+    weir.refresh_set()
+    Runner(weir.directory, commit).run_available()
+
+
+def test_the_sample_fills_its_virtual_feeds(weir: Weir, origin: Origin, clock: Clock) -> None:
+    weir.execute(sample_statements(origin.urls))
+    loop = fetch_loop(weir)
+    assert fetch_all(loop, clock) == len(origin.urls)
+    run(weir, loop)
+    filled = {feed.name for feed in weir.shelves.feeds(kind="virtual") if feed.item_count}
+    assert filled >= {"HighWater", "Music", "StableReleases", "ScienceNotes", "Water"}
+    assert all(feed.title and not feed.failure for feed in weir.shelves.feeds(kind="source"))
+
+
+def test_nothing_is_fetched_before_its_time_and_new_items_arrive_after(
+    weir: Weir, origin: Origin, clock: Clock
+) -> None:
+    weir.execute(sample_statements(origin.urls))
+    loop = fetch_loop(weir)
+    fetch_all(loop, clock)
+    run(weir, loop)
+    before = sum(feed.item_count for feed in weir.shelves.feeds(kind="source"))
+    assert loop.fetch_once() == 0
+    clock.advance(3600)
+    assert fetch_all(fetch_loop(weir), clock) == len(origin.urls)
+    run(weir, loop)
+    assert sum(feed.item_count for feed in weir.shelves.feeds(kind="source")) > before
+
+
+def test_each_broken_source_is_one_recorded_failure_and_the_rest_goes_on(
+    weir: Weir, origin: Origin, clock: Clock
+) -> None:
+    broken = ["page", "bomb", "empty", "gone", "nowhere"]
+    weir.execute(f"register feed {origin.urls['RiverPost']} as Good;")
+    weir.execute(";".join(f"register feed {origin.url}/broken/{name}.xml as B{name}" for name in broken))
+    loop = fetch_loop(weir)
+    fetch_all(loop, clock)
+    run(weir, loop)
+    feeds = {feed.name: feed for feed in weir.shelves.feeds()}
+    assert feeds["Good"].item_count > 0
+    assert not feeds["Good"].failure
+    for name in broken:
+        assert feeds[f"B{name}"].failure, name
+        assert len(weir.catalog.failures.of("source", f"B{name}")) == 1
+
+
+def test_a_host_that_is_busy_is_left_alone_for_as_long_as_it_asks(
+    weir: Weir, origin: Origin, clock: Clock
+) -> None:
+    weir.execute(f"register feed {origin.url}/broken/busy.xml as Busy")
+    loop = fetch_loop(weir)
+    assert loop.fetch_once() == 1
+    weir.execute(f"register feed {origin.urls['RiverPost']} as Neighbour")
+    assert loop.fetch_once() == 0
+    clock.advance(130)
+    fetch_all(loop, clock)
+    run(weir, loop)
+    assert weir.items("Neighbour")
+
+
+def test_private_addresses_are_refused_unless_allowed(weir: Weir, origin: Origin, clock: Clock) -> None:
+    weir.execute(f"register feed {origin.urls['RiverPost']} as Inside")
+    fetch_all(fetch_loop(weir, allow_private=False), clock)
+    assert weir.log.latest() == 0
+    assert "address" in weir.catalog.failures.of("source", "Inside")[0].reason
+
+
+def test_warming_up_runs_a_document_through_everything() -> None:
+    assert warm_up() == 1
