@@ -1,0 +1,96 @@
+"""The whole system as a process: it fills the sample's feeds, stops cleanly, and goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+from tests.spark.test_kill import ROOT
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+class Run:
+    """`feedweir run --sample` in a directory."""
+
+    def __init__(self, directory: Path, port: int, sample_port: int) -> None:
+        self.url = f"http://127.0.0.1:{port}"
+        program = "from feedweir.cli import main; main()"
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", program, "--data", str(directory), "run", "--sample", "--port", str(port)],
+            cwd=ROOT,
+            env={**_environment(), "FEEDWEIR_SAMPLE_PORT": str(sample_port)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def wait_for(self, words: str) -> str:
+        """Read what it says until it says this."""
+        assert self._process.stdout
+        said = []
+        for line in self._process.stdout:
+            said.append(line)
+            if re.search(words, line):
+                return line
+        raise AssertionError(f"it never said {words!r}:\n{''.join(said)}")
+
+    def stop(self) -> None:
+        self._process.send_signal(signal.SIGINT)
+        self.wait_for("Stopped")
+        assert self._process.wait() == 0
+
+    def get(self, path: str, **headers: str) -> bytes:
+        with urlopen(Request(self.url + path, headers=headers)) as answer:
+            return bytes(answer.read())
+
+    def post(self, path: str, body: str) -> dict[str, object]:
+        with urlopen(Request(self.url + path, data=body.encode(), method="POST")) as answer:
+            return dict(json.loads(answer.read()))
+
+    def ids(self, feed: str) -> list[str]:
+        return [entry["id"] for entry in json.loads(self.get(f"/feeds/{feed}.json?limit=1000"))["items"]]
+
+
+def _environment() -> dict[str, str]:
+    import os
+
+    return {**os.environ, "PYTHONUNBUFFERED": "1"}
+
+
+def test_the_sample_fills_stops_and_goes_on(tmp_path: Path) -> None:
+    ports = free_ports(2)
+    run = Run(tmp_path / "data", *ports)
+    run.wait_for(r"published \d+ new items")
+    first = run.ids("Water")
+    assert first
+    assert b"<rss" in run.get("/feeds/Water.rss")
+    assert b"<feed" in run.get("/feeds/Water.atom")
+    assert b"HighWater" in run.get("/", Accept="text/html")
+    assert json.loads(run.get("/healthz"))["status"] == "ok"
+    assert b"feedweir_items_total" in run.get("/metrics")
+    run.post("/v1/statements", "create feed Everything from *")
+    run.wait_for(r"published \d+ new items")
+    run.stop()
+
+    run = Run(tmp_path / "data", *ports)
+    run.wait_for(r"published \d+ new items")
+    again = run.ids("Water")
+    assert len(again) == len(set(again)) >= len(first)
+    assert set(first) <= set(again)
+    assert run.ids("Everything")
+    run.stop()
