@@ -269,3 +269,12 @@ def test_a_query_that_fails_is_named_and_the_others_are_answered(tmp_path: Path)
     found = opened.match(batch_of([item("a", published=NOW, raw="<item/>")]))
     assert found.keys.tolist() == [0]
     assert [key for key, _ in found.failures] == [2]
+
+
+def test_words_in_more_attributes_than_a_scope_has_bits_are_exact(tmp_path: Path) -> None:
+    names = [f"e:n{number}" for number in range(90)]
+    predicates = [Contains(name, (Term("a b"), Term("c", is_prefix=True)), 2) for name in names]
+    opened = compiled(tmp_path, *predicates, *(Not(Contains(name, (Term("a"),), 1)) for name in names))
+    said = tuple((name, "a b cd") for name in names[::7])
+    found = keys(opened, item("a b c", extensions=said))
+    assert found == [*range(0, 90, 7), *(90 + number for number in range(90) if number % 7)]

@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -97,3 +98,10 @@ def test_batches_may_be_cut_anywhere(asked: list[Query], batch: list[Item], size
         for row, key in pairs_of(compiled_set.match(whole.slice(start, size)))
     ]
     assert cut == pairs_of(compiled_set.match(whole))
+
+
+@pytest.mark.nightly
+@settings(quick, max_examples=5000)
+@given(st.lists(queries, max_size=25), st.lists(items(), max_size=6))
+def test_many_more_sets_give_the_pairs_of_the_plain_meaning(asked: list[Query], batch: list[Item]) -> None:
+    assert pairs_of(compiled(asked).match(batch_of(batch))) == naive_pairs(asked, batch)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -21,7 +23,7 @@ from feedweir.match.keywords import Keywords, keywords_of
 from feedweir.match.match_kernels import Checks
 from feedweir.match.numbering import Numbering, numbered, texts_in, value_table, vocabulary_of
 from feedweir.match.programs import Programs
-from feedweir.match.scopes import Scopes
+from feedweir.match.scopes import MAX_FIELDS, Scopes
 from feedweir.match.segment_trees import cuts_of, node_atoms, segments_of
 from feedweir.match.selectivity import Frequencies, Rarity
 from feedweir.match.store import query_of, whole_predicate
@@ -55,18 +57,39 @@ def build_index(
     table: pa.Table, frequencies: Frequencies | None = None, progress: Progress | None = None
 ) -> tuple[Index, list[Note]]:
     """The index of a sorted table of queries, and notes about some of them."""
+    with _uncollected():
+        return _built(table, frequencies, progress)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Millions of small values are made that nothing but them refers to: looking for cycles among them takes half
+    of the time and finds none."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _built(
+    table: pa.Table, frequencies: Frequencies | None, progress: Progress | None
+) -> tuple[Index, list[Note]]:
     keys = table.column("key").to_numpy()
     keywords = keywords_of(table)
     draft = _Draft(*_formulas(table, keywords.rows, progress))
     scopes = Scopes.of(scope for leaf in _leaves(draft) for scope in _named_scope(leaf))
-    draft.formulas = {row: _rescoped(formula, scopes) for row, formula in draft.formulas.items()}
-    counts = _word_counts(keywords, draft)
+    if len(scopes.fields) == MAX_FIELDS:
+        draft.formulas = {row: _rescoped(formula, scopes) for row, formula in draft.formulas.items()}
+    general_words, prefixes = texts_in(_leaves(draft))
+    counts = _word_counts(keywords, general_words)
     rarity = Rarity.of(counts, len(table), frequencies)
     _find_conjunctions(draft, keys, rarity)
     _find_by_segments(draft)
     words = sorted(counts, key=lambda word: (-rarity.of_word(word), word))
-    prefixes = sorted(set(texts_in(_leaves(draft))[1]))
-    numbering = numbered(words, prefixes)
+    numbering = numbered(words, sorted(set(prefixes)))
     index = _assembled(keys, keywords, draft, numbering, scopes, rarity)
     if progress:
         progress(len(table), len(table))
@@ -133,11 +156,11 @@ def _asked(scope: str | None, anywhere: Formula, term: Term) -> Formula:
     return All((anywhere, question)) if is_in_text else question
 
 
-def _word_counts(keywords: Keywords, draft: _Draft) -> dict[str, int]:
+def _word_counts(keywords: Keywords, general_words: list[str]) -> dict[str, int]:
     """In how many places of queries each word stands."""
     counted = np.bincount(keywords.ids, minlength=len(keywords.words))
     counts = Counter(dict(zip(keywords.words, counted.tolist(), strict=True)))
-    counts.update(texts_in(_leaves(draft))[0])
+    counts.update(general_words)
     return counts
 
 

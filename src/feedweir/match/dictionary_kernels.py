@@ -46,37 +46,39 @@ def fill(hashes, starts, exact_bytes, filter_bits, slots):  # type: ignore[no-un
 
 
 @njit(inline="always")
-def _entry_of(dictionary, h, text, start, length):  # type: ignore[no-untyped-def]
+def _entry_of(filter_bits, slots, hashes, entry_starts, entry_text, h, text, start, length):  # type: ignore[no-untyped-def]
     """The entry with these bytes, or -1."""
-    filter_mask = uint64(len(dictionary.filter) * 8 - 1)
-    bit = (h >> _U32) & filter_mask
-    if not (dictionary.filter[bit >> _U3] >> np.uint8(bit & _U7)) & 1:
+    bit = (h >> _U32) & uint64(len(filter_bits) * 8 - 1)
+    if not (filter_bits[bit >> _U3] >> np.uint8(bit & _U7)) & 1:
         return np.int32(-1)
-    mask = uint64(len(dictionary.slots) - 1)
+    mask = uint64(len(slots) - 1)
     slot = h & mask
     while True:
-        found = dictionary.slots[slot]
+        found = slots[slot]
         if found == EMPTY:
             return np.int32(-1)
-        entry = np.int32(found >> 1)
-        if dictionary.hashes[entry] == h:
+        entry = np.uint32(found >> 1)
+        if hashes[entry] == h:
             if found & 1 and length <= EXACT_BYTES:
-                return entry
-            at = dictionary.starts[entry]
-            if dictionary.starts[entry + 1] - at == length:
+                return np.int32(entry)
+            at = entry_starts[entry]
+            if entry_starts[entry + np.uint32(1)] - at == length:
                 k = 0
-                while k < length and dictionary.text[at + k] == text[start + k]:
+                while k < length and entry_text[at + k] == text[start + k]:
                     k += 1
                 if k == length:
-                    return entry
+                    return np.int32(entry)
         slot = (slot + uint64(1)) & mask
 
 
 @njit(cache=True, nogil=True)
 def look_up(dictionary, hashes, text, starts, lengths, entries):  # type: ignore[no-untyped-def]
     """The entry of every byte string, -1 for those that are in no query."""
+    filter_bits, slots, known, entry_starts, entry_text = dictionary
     for i in range(len(hashes)):
-        entries[i] = _entry_of(dictionary, hashes[i], text, starts[i], lengths[i])
+        entries[i] = _entry_of(
+            filter_bits, slots, known, entry_starts, entry_text, hashes[i], text, starts[i], lengths[i]
+        )
 
 
 @njit(cache=True, nogil=True)
@@ -84,6 +86,7 @@ def look_up_prefixes(  # type: ignore[no-untyped-def]
     dictionary, length_masks, first_entry, offsets, text, starts, lengths, positions, row_offsets
 ):
     """The prefixes that tokens open with: (entries, positions), and where those of each row begin."""
+    filter_bits, slots, known, entry_starts, entry_text = dictionary
     entries = np.empty(64, np.int32)
     places = np.empty(64, np.int32)
     n = 0
@@ -97,7 +100,9 @@ def look_up_prefixes(  # type: ignore[no-untyped-def]
                 if not (length_mask >> uint64(min(length, LONG_PREFIX))) & uint64(1):
                     continue
                 h = hash_bytes(text, starts[i], length)
-                entry = _entry_of(dictionary, h, text, starts[i], length)
+                entry = _entry_of(
+                    filter_bits, slots, known, entry_starts, entry_text, h, text, starts[i], length
+                )
                 if entry < 0:
                     continue
                 if n == len(entries):

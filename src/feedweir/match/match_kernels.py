@@ -209,10 +209,17 @@ def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_
 
     Pairs come row by row, in no order within a row, and perhaps more than once.
     """
-    n_rows = len(values.offsets) - 1
+    # arrays by names of their own: reaching into a tuple again and again costs more than what is done with them
+    value_offsets, value_atoms = values.offsets, values.atoms
+    stream_scopes, stream_offsets, stream_entries = streams.scopes, streams.offsets, streams.entries
+    scoped_starts, scoped_scopes = vocabulary.scoped_starts, vocabulary.scoped_scopes
+    scoped_atoms, every_atom = vocabulary.scoped_atoms, vocabulary.every_atom
+    roots, blocks = trie.roots, trie.blocks
+    check_queries, check_programs = checks.queries, checks.programs
+    n_rows = len(value_offsets) - 1
     bits = np.zeros((n_atoms >> 3) + 1, np.uint8)
     satisfied = np.empty(n_atoms + 1, np.int32)
-    has_scopes = len(vocabulary.scoped_starts) > 1
+    has_scopes = len(scoped_starts) > 1
     scopes = np.zeros(n_entries if has_scopes else 0, np.uint64)
     seen = np.empty(n_entries if has_scopes else 0, np.int32)
     phrase_rows = np.full(len(checks.phrase_scopes), -1, np.int64)
@@ -231,17 +238,16 @@ def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_
     n_asked = 0
     work = np.zeros(4, np.int64)
     touched = 0
-    blocks = trie.blocks
     counts_costs = len(costs) > 0
     for row in range(n_rows):
         # 1. the satisfied atoms, each once
         n_satisfied = 0
         if has_scopes:
             n_seen = 0
-            for stream in range(len(streams.scopes)):
-                scope = streams.scopes[stream]
-                for i in range(streams.offsets[stream, row], streams.offsets[stream, row + 1]):
-                    entry = streams.entries[i]
+            for stream in range(len(stream_scopes)):
+                scope = stream_scopes[stream]
+                for i in range(stream_offsets[stream, row], stream_offsets[stream, row + 1]):
+                    entry = stream_entries[i]
                     if entry >= 0:
                         if scopes[entry] == 0:
                             seen[n_seen] = entry
@@ -255,34 +261,34 @@ def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_
                     _set(bits, entry)
                     satisfied[n_satisfied] = entry
                     n_satisfied += 1
-                for k in range(vocabulary.scoped_starts[entry], vocabulary.scoped_starts[entry + 1]):
-                    if scope & vocabulary.scoped_scopes[k]:
-                        _set(bits, vocabulary.scoped_atoms[k])
-                        satisfied[n_satisfied] = vocabulary.scoped_atoms[k]
+                for k in range(scoped_starts[entry], scoped_starts[entry + 1]):
+                    if scope & scoped_scopes[k]:
+                        _set(bits, scoped_atoms[k])
+                        satisfied[n_satisfied] = scoped_atoms[k]
                         n_satisfied += 1
         else:
-            for stream in range(len(streams.scopes)):
-                for i in range(streams.offsets[stream, row], streams.offsets[stream, row + 1]):
-                    entry = streams.entries[i]
+            for stream in range(len(stream_scopes)):
+                for i in range(stream_offsets[stream, row], stream_offsets[stream, row + 1]):
+                    entry = stream_entries[i]
                     if entry >= 0 and not _is_set(bits, entry):
                         _set(bits, entry)
                         satisfied[n_satisfied] = entry
                         n_satisfied += 1
-        for i in range(values.offsets[row], values.offsets[row + 1]):
-            atom = values.atoms[i]
+        for i in range(value_offsets[row], value_offsets[row + 1]):
+            atom = value_atoms[i]
             if not _is_set(bits, atom):
                 _set(bits, atom)
                 satisfied[n_satisfied] = atom
                 n_satisfied += 1
-        for atom in vocabulary.every_atom:
+        for atom in every_atom:
             _set(bits, atom)
             satisfied[n_satisfied] = atom
             n_satisfied += 1
         # 2. what each of them finds; asking for all blocks first lets the memory fetch many at a time
         for i in range(n_satisfied):
-            touched += blocks[max(trie.roots[satisfied[i]], 0)]
+            touched += blocks[max(roots[satisfied[i]], 0)]
         for i in range(n_satisfied):
-            place = trie.roots[satisfied[i]]
+            place = roots[satisfied[i]]
             if place < 0:
                 continue
             stack[0] = place
@@ -304,10 +310,10 @@ def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_
                     query = blocks[k]
                     if query < 0:
                         check = ~query
-                        query = checks.queries[check]
+                        query = check_queries[check]
                         work[WORK_CHECKS] += 1
                         verdict = _verdict(
-                            checks, checks.programs[check], bits, row, streams, values, n_words,
+                            checks, check_programs[check], bits, row, streams, values, n_words,
                             phrase_rows, phrase_verdicts, verdicts,
                         )  # fmt: skip
                         if counts_costs:

@@ -59,9 +59,11 @@ class Span:
 
 
 def merged(parts: Sequence[Matches]) -> Matches:
-    """Several answers about one batch as one."""
-    whole = parts[0] if parts else Matches(np.empty(0, np.int32), np.empty(0, np.int64))
-    for part in parts[1:]:
-        rows, keys = merge_pairs(whole.rows, whole.keys, part.rows, part.keys)
-        whole = Matches(rows, keys, whole.work + part.work, whole.failures + part.failures)
-    return whole
+    """Several answers about one batch as one; the small ones first, so that the large one is copied once."""
+    work = sum((part.work for part in parts), Work())
+    failures = tuple(failure for part in parts for failure in part.failures)
+    rows, keys = np.empty(0, np.int32), np.empty(0, np.int64)
+    for part in sorted(parts, key=len):
+        is_first = len(rows) == 0
+        rows, keys = (part.rows, part.keys) if is_first else merge_pairs(rows, keys, part.rows, part.keys)
+    return Matches(rows, keys, work, failures)
