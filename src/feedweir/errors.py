@@ -78,11 +78,22 @@ class CompiledSetError(FeedweirError):
 
 
 class DeliveryError(FeedweirError):
-    """A channel that refused; `is_final` when trying again cannot help."""
+    """A channel that refused; `is_final` when trying again cannot help, `is_gone` when the target is no more."""
 
-    def __init__(self, message: str, *, is_final: bool = False, hint: str = "") -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        is_final: bool = False,
+        is_gone: bool = False,
+        retry_after_s: float | None = None,
+        hint: str = "",
+    ) -> None:
         super().__init__(message, hint=hint)
-        self.is_final = is_final
+        self.is_final = is_final or is_gone
+        self.is_gone = is_gone
+        self.retry_after_s = retry_after_s
+        """How long the receiver asks us to wait; None when it does not say."""
 
 
 class SettingsError(FeedweirError):

@@ -41,9 +41,15 @@ class Outbox:
         lease_s: float,
         channel: str | None = None,
         subscription_id: int | None = None,
+        ids: Sequence[int] | None = None,
     ) -> tuple[Entry, ...]:
-        """Take up to `limit` due entries for `lease_s` seconds, of active subscriptions, oldest first."""
+        """Take up to `limit` due entries for `lease_s` seconds, of active subscriptions, oldest first.
+
+        With `ids`, only those that are among them: at most `rows.CHUNK`.
+        """
         query = _due(now, channel, subscription_id).limit(limit)
+        if ids is not None:
+            query = query.where(_outbox.c.id.in_(ids))
         until = now + timedelta(seconds=lease_s)
         return self._database.write(lambda connection: _claim(connection, query, worker, until))
 

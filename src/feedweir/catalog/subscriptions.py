@@ -19,7 +19,7 @@ from feedweir.catalog.records import (
     SubscriptionRecord,
     SubscriptionStatus,
 )
-from feedweir.catalog.rows import take_numbers, upsert_all
+from feedweir.catalog.rows import existing, take_numbers, upsert_all
 from feedweir.errors import CatalogError
 
 _subscription = tables.subscription
@@ -88,9 +88,23 @@ class Subscriptions:
         rows = self._database.read(lambda connection: connection.execute(query).all())
         return tuple(Rhythm(**row._mapping) for row in rows)
 
+    def hold_rhythms(self, ids: Sequence[int]) -> dict[int, Rhythm]:
+        """Where living subscriptions stand, held: others who ask for these wait until our transaction ends."""
+        return self._database.write(lambda connection: _hold_rhythms(connection, ids))
+
     def save_rhythms(self, rhythms: Sequence[Rhythm]) -> None:
         """Remember where subscriptions stand in their schedules; this is not a version."""
         self._database.write(lambda connection: save_rhythms(connection, rhythms))
+
+
+def _hold_rhythms(connection: Connection, ids: Sequence[int]) -> dict[int, Rhythm]:
+    living = existing(connection, _subscription.c.id, ids, _subscription.c.status != "dropped")
+    new = [asdict(Rhythm(subscription_id=id_)) for id_ in sorted(living)]
+    if new:
+        upsert_all(connection, _rhythm, new, ["subscription_id"], None)
+    query = select(_rhythm).where(_rhythm.c.subscription_id.in_(sorted(living)))
+    rows = connection.execute(query.order_by(_rhythm.c.subscription_id).with_for_update())
+    return {row.subscription_id: Rhythm(**row._mapping) for row in rows}
 
 
 def save_rhythms(connection: Connection, rhythms: Sequence[Rhythm]) -> None:
