@@ -83,7 +83,7 @@ def test_the_sample_fills_stops_and_goes_on(tmp_path: Path) -> None:
     assert b"HighWater" in run.get("/", Accept="text/html")
     assert json.loads(run.get("/healthz"))["status"] == "ok"
     assert b"feedweir_items_total" in run.get("/metrics")
-    run.post("/v1/statements", "create feed Everything from *")
+    run.post("/v1/statements", "create feed Everything from (RiverPost | TownCrier | Tidewater)")
     run.wait_for(r"published \d+ new items")
     run.stop()
 
