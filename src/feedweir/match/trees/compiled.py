@@ -153,8 +153,8 @@ class TreeSet:
         self, tree: DocumentTree, nodes: dict[int, Ints], facts: dict[int, PathFacts]
     ) -> tuple[Ints, Values]:
         """The branching patterns with variables that the document may have, and the values they compare."""
-        values, atoms = self._true_atoms(tree, nodes, facts)
-        return np.unique(self._candidates(self._bound_postings, atoms)), values
+        values, _, atoms = self._true_atoms(tree, nodes, facts)
+        return np.unique(self._candidates(self._bound_postings, atoms, atoms)), values
 
     def _fresh_automaton(self) -> Automaton:
         tables = self._tables
@@ -189,32 +189,46 @@ class TreeSet:
         shape, shapes = shape_of(tree, self._memory.shapes)
         known = self._memory.by_shape.get(shape)
         if known is None:
-            atoms = np.unique(np.concatenate([fact.exists for fact in facts.values()]))
-            candidates = self._candidates(self._plain, atoms)
+            atoms = self._each_once([fact.exists for fact in facts.values()])
+            candidates = self._candidates(self._plain, atoms, atoms)
             values = Values(np.empty(0, np.int32), np.empty(0))
             known = self._verified(candidates, reduced(tree, shapes), values)
             self._memory.remember(shape, known)
         return known
 
     def _by_values(self, tree: DocumentTree, nodes: dict[int, Ints], facts: dict[int, PathFacts]) -> Ints:
-        values, atoms = self._true_atoms(tree, nodes, facts)
-        return self._verified(self._candidates(self._comparing, atoms), tree, values)
+        values, compared, atoms = self._true_atoms(tree, nodes, facts)
+        return self._verified(self._candidates(self._comparing, compared, atoms), tree, values)
 
     def _true_atoms(
         self, tree: DocumentTree, nodes: dict[int, Ints], facts: dict[int, PathFacts]
-    ) -> tuple[Values, Ints]:
+    ) -> tuple[Values, Ints, Ints]:
+        """The comparisons that hold somewhere, and all atoms that are true: each once."""
         values, by_path = values_at(tree, nodes, facts, self._tables.texts)
-        found = [fact.exists for fact in facts.values()]
+        found: list[Ints] = []
         for path, texts in by_path.items():
             found += atoms_of_texts(facts[path], texts)
             if facts[path].ranges:
-                found += atoms_of_numbers(facts[path], np.array([number_of(text) for text in texts]))
-        return values, np.unique(np.concatenate(found))
+                found += atoms_of_numbers(facts[path], [number_of(text) for text in texts])
+        compared = np.sort(self._each_once(found))
+        return values, compared, self._each_once([compared, *(fact.exists for fact in facts.values())])
 
-    def _candidates(self, postings: Postings, atoms: Ints) -> Ints:
+    def _each_once(self, parts: list[Ints]) -> Ints:
+        """The atoms of the parts without repetitions, in order; within a part none repeats."""
+        fresh: list[Ints] = []
+        for part in parts:
+            unseen = part[~self._is_true[part]]
+            self._is_true[unseen] = True
+            fresh.append(unseen)
+        atoms = np.concatenate([NONE, *fresh])
+        self._is_true[atoms] = False
+        return atoms
+
+    def _candidates(self, postings: Postings, listed: Ints, atoms: Ints) -> Ints:
+        """The patterns listed under some atoms, of which all atoms are true."""
         self._is_true[atoms] = True
         found: Ints = kernels.survivors(
-            atoms, postings.ptr, postings.patterns, postings.atoms_ptr, postings.atoms, self._is_true
+            listed, postings.ptr, postings.patterns, postings.atoms_ptr, postings.atoms, self._is_true
         )
         self._is_true[atoms] = False
         return found

@@ -16,17 +16,21 @@ NONE = np.empty(0, np.int32)
 def atoms_of_texts(facts: PathFacts, texts: Sequence[str]) -> list[Ints]:
     """The text comparisons that one of the values satisfies."""
     distinct = set(texts)
-    found = [facts.text_equal[text] for text in sorted(distinct) if text in facts.text_equal]
+    known = facts.text_equal
+    found = [known[text] for text in sorted(distinct) if text in known]
     if facts.text_unequal:
         unequal = [atom for text, atom in facts.text_unequal if distinct != {text}]
         found.append(np.array(unequal, np.int32))
     return found
 
 
-def atoms_of_numbers(facts: PathFacts, numbers: Floats) -> list[Ints]:
+def atoms_of_numbers(facts: PathFacts, numbers: Sequence[float]) -> list[Ints]:
     """The numeric comparisons that one of the values satisfies: a range needs only the extremes."""
-    ordered = np.unique(numbers[~np.isnan(numbers)])
-    has_nan = bool(np.isnan(numbers).any())
+    known = sorted({number for number in numbers if number == number})
+    has_nan = any(number != number for number in numbers)
+    if not known and not has_nan:
+        return []
+    ordered = np.array(known)
     return [_of_range(op, limits, atoms, ordered, has_nan) for op, limits, atoms in facts.ranges]
 
 
