@@ -51,8 +51,7 @@ def run(
     flags = {"host": host, "port": port, "master": master, "fetch": fetch}
     settings = given.settings(**flags, **(_sample_flags() if sample else {}))
     stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    _stop_on_signals(stop)
     with ExitStack() as stack:
         weir = stack.enter_context(Weir.open(settings.data, catalog_url=settings.catalog_url))
         if sample:
@@ -62,11 +61,18 @@ def run(
         server.start()
         stack.callback(server.stop)
         _tell(server.url, weir, settings)
-        service.start()
         stack.callback(service.stop)
+        service.start()
+        # Spark has put its own handler in the place of ours.
+        _stop_on_signals(stop)
         stop.wait()
         typer.echo("Stopping: finishing what is being written …")
     typer.echo("Stopped. `feedweir run` continues where this left off.")
+
+
+def _stop_on_signals(stop: threading.Event) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
 
 
 def _start_sample(weir: Weir, port: int) -> Origin:
