@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from feedweir.engine.batches import Assignment, Manifest, Receipt
-from feedweir.engine.store import Store
+from feedweir.engine.settle import Settler
 from feedweir.keeper.weir import Weir
 
 
@@ -19,7 +19,7 @@ def say(*words: object) -> None:
     print(*words, flush=True)
 
 
-class TalkingStore(Store):
+class TalkingSettler(Settler):
     """Says when a batch is about to exist and when it does."""
 
     def settle(self, assignment: Assignment, receipts: list[Receipt]) -> Manifest:  # type: ignore[override]
@@ -33,7 +33,7 @@ def main(directory: str, master: str, last: str) -> None:
     from feedweir.spark import pipeline
     from feedweir.spark.session import open_session
 
-    pipeline.Store = TalkingStore  # type: ignore[misc, assignment]
+    pipeline.Settler = TalkingSettler  # type: ignore[misc, assignment]
     with Weir.open(directory) as weir:
         weir.refresh_set()
         session = open_session(master, Path(directory) / "scratch")

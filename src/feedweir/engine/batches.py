@@ -62,6 +62,8 @@ class Receipt:
     item_count: int
     element_count: int
     sources: dict[str, SourceReport]
+    hidden_count: int = 0
+    """How many of the elements are of streams that only joins read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class Manifest:
     sources: dict[str, SourceReport] = field(default_factory=dict)
     batches: int = 1
     """How many batches it was compacted from."""
+    annotation_files: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -85,7 +88,8 @@ class Manifest:
     @staticmethod
     def from_json(value: dict[str, Any]) -> Manifest:
         sources = {name: SourceReport(**report) for name, report in value["sources"].items()}
-        files = {key: tuple(value[key]) for key in ("item_files", "element_files")}
+        names = ("item_files", "element_files", "annotation_files")
+        files = {name: tuple(value.get(name, ())) for name in names}
         return Manifest(**{**value, **files, "sources": sources})
 
 
@@ -100,7 +104,7 @@ def manifest_of(assignment: Assignment, receipts: Iterable[Receipt]) -> Manifest
         item_files=tuple(receipt.items_file for receipt in receipts if receipt.item_count),
         element_files=tuple(receipt.elements_file for receipt in receipts if receipt.element_count),
         item_count=sum(receipt.item_count for receipt in receipts),
-        element_count=sum(receipt.element_count for receipt in receipts),
+        element_count=sum(receipt.element_count - receipt.hidden_count for receipt in receipts),
         sources=dict(sorted(sources.items())),
     )
 

@@ -50,11 +50,14 @@ def _merge(store: Store, run: list[Manifest]) -> None:
         item_count=sum(manifest.item_count for manifest in run),
         element_count=sum(manifest.element_count for manifest in run),
         batches=sum(manifest.batches for manifest in run),
+        annotation_files=(f"{name}.arrow",) if any(manifest.annotation_files for manifest in run) else (),
     )
     if merged.item_files:
         store.write_items(merged.item_files[0], store.item_table(run))
     if merged.element_files:
         store.write_elements(merged.element_files[0], store.element_table(run))
+    if merged.annotation_files:
+        store.write_annotations(merged.annotation_files[0], store.annotation_table(run))
     store.publish(merged)
     for manifest in run:
         store.forget(manifest, with_manifest=manifest is not newest)

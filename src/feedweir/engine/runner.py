@@ -7,6 +7,7 @@ from collections.abc import Callable
 from feedweir.acquire.landing import LandingLog
 from feedweir.engine.batches import Manifest, assignments
 from feedweir.engine.sets import current_version
+from feedweir.engine.settle import Settler
 from feedweir.engine.store import Store
 from feedweir.engine.worker import DataDirectory, Worker
 
@@ -29,6 +30,7 @@ class Runner:
         self._landing = LandingLog(directory.landing)
         self._store = Store(directory.root)
         self._worker = Worker(directory)
+        self._settler = Settler(directory)
         self._commit_again()
 
     def run_available(self) -> int:
@@ -53,6 +55,6 @@ class Runner:
             return None
         tasks = assignments(after, upto, version, self._tasks)
         receipts = [self._worker.run(task, self._worker.documents(task)) for task in tasks]
-        manifest = self._store.settle(tasks[0], receipts)
+        manifest = self._settler.settle(tasks[0], receipts)
         self._commit(manifest)
         return manifest

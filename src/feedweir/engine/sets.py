@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from feedweir.engine.files import replacing
+from feedweir.engine.join_plans import JoinFeed, JoinSet, save_joins
 from feedweir.match import compile_set
 from feedweir.plan.query import Query
 
@@ -22,9 +23,16 @@ def current_version(sets: Path) -> int | None:
         return None
 
 
-def install_set(sets: Path, version: int, queries: Iterable[Query]) -> None:
-    """Compile queries and put them in force from the next batch on."""
-    compile_set(queries, sets / str(version))
+def joins_path(sets: Path, version: int) -> Path:
+    """Where the feeds with joins of a version are kept."""
+    return sets / f"{version}.joins.json"
+
+
+def install_set(sets: Path, version: int, queries: Iterable[Query], joins: Iterable[JoinFeed] = ()) -> None:
+    """Compile queries and put them, with the feeds that join what they find, in force from the next batch on."""
+    feeds = tuple(joins)
+    save_joins(joins_path(sets, version), feeds)
+    compile_set([*queries, *JoinSet(feeds).queries()], sets / str(version))
     with replacing(sets / "CURRENT") as file:
         file.write(str(version).encode())
     _prune(sets, version)
@@ -34,3 +42,4 @@ def _prune(sets: Path, version: int) -> None:
     versions = sorted(int(path.name) for path in sets.iterdir() if path.name.isdigit())
     for old in [each for each in versions if each < version][: -(KEPT_SETS - 1)]:
         shutil.rmtree(sets / str(old), ignore_errors=True)
+        joins_path(sets, old).unlink(missing_ok=True)

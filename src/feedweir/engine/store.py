@@ -9,23 +9,31 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from feedweir.engine.batches import Assignment, Manifest, Receipt, manifest_of
+from feedweir.engine.batches import Assignment, Manifest, Receipt
 from feedweir.engine.files import open_arrow, replace_arrow, replace_json, replace_parquet
 from feedweir.engine.stage import News
 from feedweir.items.numbering import segment_of
 from feedweir.items.schema import ITEM_SCHEMA
 
 _I64 = npt.NDArray[np.int64]
+Annotations: TypeAlias = dict[int, dict[str, tuple[int, ...]]]
+"""By number of an element and join identifier the numbers of the partners."""
 
 ELEMENT_SCHEMA = pa.schema([("feed", pa.int64()), ("seq", pa.int64())])
+ANNOTATION_SCHEMA = pa.schema(
+    [("feed", pa.int64()), ("seq", pa.int64()), ("join", pa.string()), ("partner", pa.int64())]
+)
+"""Of an element of a feed with joins: under which join it was joined with which item."""
 ROWS_PER_GROUP = 1_000
 _PATIENCE = 3
 
@@ -39,6 +47,7 @@ class Store:
         self._batches = directory / "batches"
         self._items = directory / "items"
         self._elements = directory / "elements"
+        self._annotations = directory / "annotations"
         self._manifests: dict[tuple[str, int], Manifest] = {}
         self._mapped: dict[str, tuple[_I64, _I64]] = {}
 
@@ -51,8 +60,14 @@ class Store:
             self.write_items(f"{name}.parquet", pa.Table.from_batches([news.items]))
         if elements.num_rows:
             self.write_elements(f"{name}.arrow", elements)
+        feeds = elements.column("feed").to_numpy()
         return Receipt(
-            f"{name}.parquet", f"{name}.arrow", news.items.num_rows, elements.num_rows, news.sources
+            f"{name}.parquet",
+            f"{name}.arrow",
+            news.items.num_rows,
+            elements.num_rows,
+            news.sources,
+            hidden_count=int((feeds < 0).sum()),
         )
 
     def write_items(self, name: str, items: pa.Table) -> None:
@@ -61,17 +76,12 @@ class Store:
     def write_elements(self, name: str, elements: pa.Table) -> None:
         replace_arrow(self._elements / name, elements)
 
+    def write_annotations(self, name: str, annotations: pa.Table) -> None:
+        replace_arrow(self._annotations / name, annotations)
+
     def publish(self, manifest: Manifest) -> None:
         """Make a batch exist."""
         replace_json(self._path(manifest.upto), manifest.to_json())
-
-    def settle(self, assignment: Assignment, receipts: Sequence[Receipt]) -> Manifest:
-        """Publish a finished batch; one that was published before a crash stays as it was."""
-        manifest = self.published(assignment.upto)
-        if manifest is None:
-            manifest = manifest_of(assignment, receipts)
-            self.publish(manifest)
-        return manifest
 
     def forget(self, manifest: Manifest, *, with_manifest: bool) -> None:
         """Remove a batch that another one has taken in."""
@@ -82,6 +92,8 @@ class Store:
         for name in manifest.element_files:
             (self._elements / name).unlink(missing_ok=True)
             self._mapped.pop(name, None)
+        for name in manifest.annotation_files:
+            (self._annotations / name).unlink(missing_ok=True)
 
     # Reading
 
@@ -126,13 +138,13 @@ class Store:
                     break
         return np.concatenate(chunks) if chunks else np.empty(0, np.int64)
 
-    def items(self, seqs: Sequence[int]) -> pa.Table:
-        """The items with these numbers, in the order of the stream."""
-        return _again_if_compacted(lambda: self._items_numbered(seqs))
+    def items(self, seqs: Sequence[int], *, arrived_after: datetime | None = None) -> pa.Table:
+        """The items with these numbers (those of them that arrived after a moment), in the order of the stream."""
+        return _again_if_compacted(lambda: self._items_numbered(seqs, arrived_after))
 
-    def _items_numbered(self, seqs: Sequence[int]) -> pa.Table:
+    def _items_numbered(self, seqs: Sequence[int], arrived_after: datetime | None) -> pa.Table:
         tables = [
-            self._items_of(manifest, wanted)
+            self._items_of(manifest, wanted, arrived_after)
             for manifest, wanted in _by_manifest(self.manifests(), sorted(set(seqs)))
         ]
         if not tables:
@@ -155,9 +167,34 @@ class Store:
         tables = [ITEM_SCHEMA.empty_table(), *(pq.read_table(self._items / name) for name in names)]
         return pa.concat_tables(tables).sort_by("seq")
 
-    def _items_of(self, manifest: Manifest, seqs: list[int]) -> pa.Table:
+    def annotations(self, feed: int, seqs: Sequence[int]) -> Annotations:
+        """Of the elements with these numbers that have any: by join identifier the numbers of the partners."""
+        return _again_if_compacted(lambda: self._annotated(feed, seqs))
+
+    def _annotated(self, feed: int, seqs: Sequence[int]) -> Annotations:
+        found: Annotations = {}
+        for manifest, wanted in _by_manifest(self.manifests(), sorted(set(seqs))):
+            table = self.annotation_table([manifest])
+            chosen = pc.and_(
+                pc.equal(table["feed"], feed), pc.is_in(table["seq"], pa.array(wanted, pa.int64()))
+            )
+            for row in table.filter(chosen).to_pylist():
+                joined = found.setdefault(row["seq"], {})
+                joined[row["join"]] = (*joined.get(row["join"], ()), row["partner"])
+        return found
+
+    def annotation_table(self, manifests: Sequence[Manifest]) -> pa.Table:
+        """All annotations of some batches, sorted by feed, seq, join and partner."""
+        names = [name for manifest in manifests for name in manifest.annotation_files]
+        tables = [ANNOTATION_SCHEMA.empty_table(), *(open_arrow(self._annotations / name) for name in names)]
+        return pa.concat_tables(tables).sort_by([(name, "ascending") for name in ANNOTATION_SCHEMA.names])
+
+    def _items_of(self, manifest: Manifest, seqs: list[int], arrived_after: datetime | None) -> pa.Table:
         paths = [self._items / name for name in manifest.item_files]
-        tables = [pq.read_table(path, filters=[("seq", "in", seqs)]) for path in paths]
+        wanted = pc.field("seq").isin(seqs)
+        if arrived_after is not None:
+            wanted &= pc.field("arrived") > pa.scalar(arrived_after, ITEM_SCHEMA.field("arrived").type)
+        tables = [pq.read_table(path, filters=wanted) for path in paths]
         return pa.concat_tables(tables)
 
     def _range(self, name: str, feed: int) -> _I64:

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from feedweir.catalog import Catalog, Definition, Failure
+from feedweir.engine.join_plans import JoinFeed, compile_plan
 from feedweir.engine.sets import current_version, install_set
 from feedweir.errors import CompiledSetError, FeedweirError
 from feedweir.keeper.names import DefinedNames
 from feedweir.match import open_set
-from feedweir.plan import branches, expand
-from feedweir.plan.predicates import TRUE
+from feedweir.plan import expand
+from feedweir.plan.nodes import Node, Source
 from feedweir.plan.query import Query
 
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """The queries of all feeds that can be compiled, and why the others cannot."""
+    """All feeds that can be compiled, as queries or as joins over queries, and why the others cannot."""
 
     queries: tuple[Query, ...]
     failures: tuple[tuple[str, str], ...]
+    joins: tuple[JoinFeed, ...] = ()
 
 
 def put_in_force(catalog: Catalog, sets: Path, now: datetime) -> int:
@@ -51,7 +52,7 @@ def repair(catalog: Catalog, sets: Path, now: datetime) -> bool:
 def _compile(catalog: Catalog, sets: Path, version: int, now: datetime) -> int:
     version, definitions = catalog.feeds.definitions(version)
     compilation = compile_definitions(definitions)
-    install_set(sets, version, compilation.queries)
+    install_set(sets, version, compilation.queries, compilation.joins)
     catalog.failures.record(
         [Failure(kind="feed", resource=name, at=now, reason=reason) for name, reason in compilation.failures]
     )
@@ -59,21 +60,25 @@ def _compile(catalog: Catalog, sets: Path, version: int, now: datetime) -> int:
 
 
 def compile_definitions(definitions: tuple[Definition, ...]) -> Compilation:
-    """Every feed as queries. One that cannot be compiled is reported, and the rest goes on."""
+    """Every feed as queries or joins. One that cannot be compiled is reported, and the rest goes on."""
     names = DefinedNames(definitions)
     queries: list[Query] = []
+    joins: list[JoinFeed] = []
     failures: list[tuple[str, str]] = []
     for definition in definitions:
         try:
-            queries += _queries(definition, names)
+            compiled = compile_plan(definition.id, plan_of(definition, names))
         except FeedweirError as error:
             failures.append((definition.name, str(error)))
-    return Compilation(tuple(queries), tuple(failures))
+            continue
+        if isinstance(compiled, JoinFeed):
+            joins.append(compiled)
+        else:
+            queries += compiled
+    return Compilation(tuple(queries), tuple(failures), tuple(joins))
 
 
-def _queries(definition: Definition, names: DefinedNames) -> Iterator[Query]:
+def plan_of(definition: Definition, names: DefinedNames) -> Node:
+    """The plan of a feed with every virtual feed replaced by its definition."""
     plan = names.plan_of(definition.name)
-    if plan is None:
-        return iter([Query(definition.id, (definition.name,), TRUE)])
-    ways = branches(expand(plan, names.plan_of))
-    return iter([Query(definition.id, sources, predicate) for sources, predicate in ways])
+    return Source(definition.name) if plan is None else expand(plan, names.plan_of)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from feedweir.catalog import Catalog, Failure, FeedRecord, SourceRecord
 from feedweir.deliver.view import EntryView, FeedKind, FeedSummary, FeedView
-from feedweir.engine.store import Store
+from feedweir.engine.store import Annotations, Store
 from feedweir.items.model import Item
 from feedweir.items.schema import items_of
 
@@ -43,7 +43,7 @@ class Shelves:
         record = self._catalog.feeds.find(name)
         if record is None:
             return None
-        entries = self._entries(self.newest(record.id, limit))
+        entries = self._entries(self.newest(record.id, limit), record.id)
         source = self._source(record)
         about = source.state.description if source else {}
         failures = self._catalog.failures.of("source" if source else "feed", name)
@@ -79,9 +79,19 @@ class Shelves:
                 return items[:limit]
             wanted *= 2
 
-    def _entries(self, items: list[Item]) -> list[EntryView]:
+    def _entries(self, items: list[Item], feed: int | None = None) -> list[EntryView]:
+        """`feed` is where they are shown: what its joins found stands with them."""
         sources = {source.name: source for source in self._catalog.sources.all()}
-        return [_entry(item, sources.get(item.source)) for item in items]
+        joined = {} if feed is None else self._store.annotations(feed, [item.seq for item in items])
+        partners = self._partners(joined)
+        return [
+            _entry(item, sources.get(item.source), _annotation(joined.get(item.seq, {}), partners))
+            for item in items
+        ]
+
+    def _partners(self, joined: Annotations) -> dict[int, Item]:
+        seqs = {seq for joins in joined.values() for found in joins.values() for seq in found}
+        return {item.seq: item for item in items_of(self._store.items(sorted(seqs)))} if seqs else {}
 
     def _source(self, record: FeedRecord) -> SourceRecord | None:
         if record.kind != "source":
@@ -124,11 +134,20 @@ def _latest_revisions(items: pa.Table) -> list[Item]:
     return sorted(latest.values(), key=lambda item: item.seq, reverse=True)
 
 
-def _entry(item: Item, source: SourceRecord | None) -> EntryView:
+def _annotation(
+    joins: Mapping[str, tuple[int, ...]], partners: Mapping[int, Item]
+) -> tuple[tuple[str, tuple[Item, ...]], ...]:
+    return tuple((name, tuple(partners[seq] for seq in joins[name])) for name in sorted(joins))
+
+
+def _entry(
+    item: Item, source: SourceRecord | None, annotation: tuple[tuple[str, tuple[Item, ...]], ...]
+) -> EntryView:
     about = source.state.description if source else {}
     return EntryView(
         item=item,
         source_title=about.get("title", ""),
         source_link=about.get("link", ""),
         source_url=source.state.url if source else "",
+        annotation=annotation,
     )

@@ -10,7 +10,7 @@ from feedweir.catalog import Catalog, Definition, NewFeed
 from feedweir.errors import LanguageError
 from feedweir.keeper.names import DefinedNames
 from feedweir.language import Statement, check, feeds_used, format_statement, parse
-from feedweir.language.statements import CreateFeed, DropFeed, RegisterFeed
+from feedweir.language.statements import EVERY_SOURCE, CreateFeed, DropFeed, RegisterFeed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ def _create(
         name=statement.name,
         kind="virtual",
         statement=format_statement(statement),
-        reads=feeds_used(statement.query),
+        reads=tuple(name for name in feeds_used(statement.query) if name != EVERY_SOURCE),
         owner=owner,
         created_at=now,
     )

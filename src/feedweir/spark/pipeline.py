@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from feedweir.engine.batches import Assignment, Manifest, Receipt, SourceReport
-from feedweir.engine.store import Store
+from feedweir.engine.settle import Settler
 from feedweir.engine.worker import DataDirectory, Worker
 from feedweir.spark.source import LandingSource, assignment_of, documents_of
 
@@ -41,7 +41,7 @@ def start_pipeline(
     documents = session.readStream.format(LandingSource.name()).options(**options).load()
     receipts = documents.mapInArrow(_task_runner(root), _RECEIPT_TYPES)
     return (
-        receipts.writeStream.foreachBatch(_publisher(Store(directory.root), commit))
+        receipts.writeStream.foreachBatch(_publisher(Settler(directory), commit))
         .option("checkpointLocation", str(directory.checkpoint.resolve()))
         .trigger(**(trigger or {"processingTime": "0 seconds"}))
         .queryName("feedweir")
@@ -75,11 +75,11 @@ def run_task(worker: Worker, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(row, schema=_RECEIPT_SCHEMA)
 
 
-def _publisher(store: Store, commit: Callable[[Manifest], None]) -> Callable[[DataFrame, int], None]:
+def _publisher(settler: Settler, commit: Callable[[Manifest], None]) -> Callable[[DataFrame, int], None]:
     def publish(receipts: DataFrame, _batch_id: int) -> None:
         rows = receipts.collect()
         assignment = Assignment(**json.loads(rows[0].assignment))
-        commit(store.settle(assignment, [_receipt(row.receipt) for row in rows if row.receipt]))
+        commit(settler.settle(assignment, [_receipt(row.receipt) for row in rows if row.receipt]))
 
     return publish
 

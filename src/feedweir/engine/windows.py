@@ -1,0 +1,140 @@
+"""What joins remember: the elements of streams from before a batch. The logs have them; here they are kept at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Protocol, TypeAlias
+
+from feedweir.engine.store import Store
+from feedweir.items.model import Item
+from feedweir.items.schema import items_of
+from feedweir.match.meaning import Reading
+from feedweir.plan.nodes import LastItems, TimeSpan, WindowSpec
+
+EARLIEST = datetime.min.replace(tzinfo=UTC)
+
+Members: TypeAlias = Mapping[int, Sequence[Reading]]
+"""By key of a stream its elements of a batch, in the order of the stream."""
+
+
+def before(moment: datetime, length: timedelta) -> datetime:
+    """So long before a moment, or the beginning of time."""
+    return moment - length if moment - EARLIEST > length else EARLIEST
+
+
+class History(Protocol):
+    """The elements of streams from before the batch that is being joined, in the order of the stream."""
+
+    def window(self, key: int, spec: WindowSpec, since: datetime) -> Sequence[Reading]:
+        """The last so many, or at least those whose time is later than `since`."""
+
+    def documents(self, key: int, reach: timedelta | None, since: datetime) -> Sequence[Reading]:
+        """At least those whose time is later than `since`, with their XML. `reach` None is for all."""
+
+    def seqs(self, key: int) -> Sequence[int]:
+        """The numbers of all."""
+
+
+class MemoryHistory:
+    """Everything that was learnt, and nothing else: for replays."""
+
+    def __init__(self) -> None:
+        self._streams: dict[int, list[Reading]] = {}
+
+    def window(self, key: int, spec: WindowSpec, since: datetime) -> Sequence[Reading]:
+        members = self._streams.get(key, [])
+        return members[-spec.count :] if isinstance(spec, LastItems) else members
+
+    def documents(self, key: int, reach: timedelta | None, since: datetime) -> Sequence[Reading]:
+        return self._streams.get(key, [])
+
+    def seqs(self, key: int) -> Sequence[int]:
+        return [reading.item.seq for reading in self._streams.get(key, [])]
+
+    def learn(self, members: Members) -> None:
+        for key, readings in members.items():
+            self._streams.setdefault(key, []).extend(readings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """One window over one stream; no spec is for everything."""
+
+    key: int
+    spec: WindowSpec | None
+    has_xml: bool
+
+
+@dataclass(slots=True)
+class _Held:
+    """Members of a window: all of those later than `since`."""
+
+    readings: list[Reading]
+    since: datetime
+
+
+class StoredHistory:
+    """Reads the logs when it must, and else goes on from what it held for the batch before.
+
+    What is held follows from the logs alone: a new process, or a batch that is run again, finds the same.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._held: dict[_Slot, _Held] = {}
+        self._upto = -1
+
+    def stand_at(self, upto: int) -> None:
+        """The next batch begins after this segment; what is held for another place is let go."""
+        if upto != self._upto:
+            self._held.clear()
+            self._upto = upto
+
+    def window(self, key: int, spec: WindowSpec, since: datetime) -> Sequence[Reading]:
+        return self._readings(_Slot(key, spec, has_xml=False), since)
+
+    def documents(self, key: int, reach: timedelta | None, since: datetime) -> Sequence[Reading]:
+        return self._readings(_Slot(key, None if reach is None else TimeSpan(reach), has_xml=True), since)
+
+    def seqs(self, key: int) -> Sequence[int]:
+        found: list[int] = self._store.seqs(key)[::-1].tolist()
+        return found
+
+    def learn(self, upto: int, members: Members) -> None:
+        """The batch was published: its members are history now."""
+        for slot, held in self._held.items():
+            held.readings += [_kept(reading, slot) for reading in members.get(slot.key, ())]
+            if isinstance(slot.spec, LastItems):
+                del held.readings[: -slot.spec.count]
+        self._upto = upto
+
+    def _readings(self, slot: _Slot, since: datetime) -> list[Reading]:
+        held = self._held.get(slot)
+        if held is None or since < held.since:
+            held = self._held[slot] = _Held(self._load(slot, since), since)
+        elif isinstance(slot.spec, TimeSpan) and (since - held.since) * _SWEEPS > slot.spec.length:
+            held.readings = [reading for reading in held.readings if reading.item.time > since]
+            held.since = since
+        return held.readings
+
+    def _load(self, slot: _Slot, since: datetime) -> list[Reading]:
+        limit = slot.spec.count if isinstance(slot.spec, LastItems) else None
+        seqs = self._store.seqs(slot.key, limit).tolist()
+        # An item's time is never later than its arrival, by which the log can skip what is too old.
+        table = self._store.items(seqs, arrived_after=since if isinstance(slot.spec, TimeSpan) else None)
+        return [_kept(Reading(item), slot) for item in items_of(table)]
+
+
+_SWEEPS = 8
+"""How often a window is swept while it goes on by its own length."""
+
+
+def _kept(reading: Reading, slot: _Slot) -> Reading:
+    """Join predicates read attributes, never the XML: a window need not hold that."""
+    return reading if slot.has_xml else Reading(replace(reading.item, raw=""))
+
+
+def readings_of(items: Iterable[Item]) -> dict[int, Reading]:
+    return {item.seq: Reading(item) for item in items}

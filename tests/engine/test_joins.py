@@ -1,0 +1,244 @@
+"""Feeds with joins: what is published, with which partners, is what the obvious meaning says, however it was cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeAlias
+from xml.sax.saxutils import escape
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from feedweir.acquire.landing import Landed
+from feedweir.engine.compact import compact
+from feedweir.engine.runner import Runner
+from feedweir.items.model import Item
+from feedweir.items.schema import items_of
+from feedweir.keeper.names import DefinedNames
+from feedweir.keeper.weir import Weir
+from tests.naive import elements_of
+
+START = datetime(2026, 6, 1, tzinfo=UTC)
+SOURCES = ("Post", "Crier", "Notes")
+WORDS = ("river", "flood", "music", "otter")
+
+STATEMENTS = """
+register feed http://example.org/post as Post;
+register feed http://example.org/crier as Crier;
+register feed http://example.org/notes as Notes;
+create feed Alike from Post as $p join last 6 hours on (Crier | Notes) as $w
+    with $p[title similar window.title at least 0.5];
+create feed Same from (Post | Crier) as $p join last 2 days on Notes as $n with $p[title = window.title];
+create feed Linked from * as $p join last 12 hours on * as $w with $p[shares-link window];
+create feed Both from (Post | Crier) as $p
+    join last 1 day on Notes as $n with $p[title similar window.title at least 0.3]
+    join last 3 items on (Crier as $c) with $p[author = window.author or title = window.title]
+    where $p[not (title contains 'otter')];
+create feed Recent from Notes as $p join last 2 items on Notes as $w with $p[author != window.author];
+create feed Wet from Alike as $a where $a[title contains 'river' or title contains 'flood'];
+create feed Deeper from (Wet | Same) as $p join last 1 day on Both as $b
+    with $p[title similar window.title at least 0.2];
+create feed Followed from xscl {
+    Post//item->x[.//author->a][.//title->t] FOLLOWED BY{a = b AND t = s, 8 hours}
+    Crier//item->y[.//author->b][.//title->s]
+};
+create feed Near from xscl {
+    Post//item->x[.//author->a] JOIN{a = b, 3 items}
+    Wet//item->y[.//author->b] FOLLOWED BY{b = c, 2 items}
+    Notes//item->z[.//author->c]
+};
+create feed Shaped from xscl { Notes//item->x[.//title->t] };
+create feed Mixed from (Followed | Near | Shaped as $s) as $all
+    where $s[title contains 'music'] and $all[not (title contains 'otter')];
+"""
+JOINED = ("Alike", "Same", "Linked", "Both", "Recent", "Wet", "Deeper", "Followed", "Near", "Shaped", "Mixed")
+
+Feeds: TypeAlias = dict[str, list[tuple[int, dict[str, tuple[int, ...]]]]]
+"""By feed: (seq, partners by join identifier) of every element, in stream order."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One item in a document of its own."""
+
+    source: str
+    title: str
+    author: str
+    link: int
+    hours: int
+    """Since the one before it was landed."""
+    age: int | None
+    """Hours since it was published; none when it has no date."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    entry: Entry
+    number: int
+    arrived: datetime
+
+    def landed(self) -> Landed:
+        return Landed(source=self.entry.source, arrived=self.arrived, body=self.body())
+
+    def body(self) -> bytes:
+        entry = self.entry
+        date = ""
+        if entry.age is not None:
+            date = f"<pubDate>{format_datetime(self.arrived - timedelta(hours=entry.age))}</pubDate>"
+        return (
+            f"<rss version='2.0'><channel><title>t</title><item><guid>{self.number}</guid>"
+            f"<title>{escape(entry.title)}</title><author>{entry.author}</author>"
+            f"<link>http://example.org/{entry.link}</link>{date}</item></channel></rss>"
+        ).encode()
+
+
+titles = st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join)
+entries = st.builds(
+    Entry,
+    st.sampled_from(SOURCES),
+    titles,
+    st.sampled_from(["ann", "bob"]),
+    st.integers(0, 5),
+    st.sampled_from([0, 0, 1, 5, -2, 30]),
+    st.sampled_from([None, 0, 3, 20, -4]),
+)
+histories: st.SearchStrategy[list[Entry]] = st.lists(entries, max_size=20)
+
+
+def told(history: Sequence[Entry]) -> list[Shown]:
+    shown, now = [], START
+    for number, entry in enumerate(history):
+        now += timedelta(hours=entry.hours)
+        shown.append(Shown(entry, number, now))
+    return shown
+
+
+def cut(shown: Sequence[Shown], size: int) -> list[Sequence[Shown]]:
+    return [shown[first : first + size] for first in range(0, len(shown), size)]
+
+
+def published(weir: Weir) -> Feeds:
+    feeds: Feeds = {}
+    for name in JOINED:
+        id_ = weir.catalog.feeds.named(name).id
+        seqs = sorted(weir.store.seqs(id_).tolist())
+        annotations = weir.store.annotations(id_, seqs)
+        feeds[name] = [(seq, annotations.get(seq, {})) for seq in seqs]
+    return feeds
+
+
+def obvious(weir: Weir, items: Sequence[Item]) -> Feeds:
+    """What the naive evaluator says of the same items."""
+    _, definitions = weir.catalog.feeds.definitions()
+    names = DefinedNames(definitions)
+    plans = {one.name: plan for one in definitions if (plan := names.plan_of(one.name)) is not None}
+    return {
+        name: [
+            (element.item.seq, dict(element.annotation)) for element in elements_of(plans[name], items, plans)
+        ]
+        for name in JOINED
+    }
+
+
+def items_in(weir: Weir) -> list[Item]:
+    return list(items_of(weir.store.item_table(weir.store.manifests())))
+
+
+def run(weir: Weir, batches: Sequence[Sequence[Shown]], *, is_restarted: bool = False) -> None:
+    weir.refresh_set()
+    runner = Runner(weir.directory, weir.commit, tasks=3)
+    for batch in batches:
+        weir.log.append([shown.landed() for shown in batch])
+        if is_restarted:
+            runner = Runner(weir.directory, weir.commit)
+        runner.run_available()
+
+
+FLOOD = [
+    Entry("Crier", "river flood", "ann", 1, 0, 0),
+    Entry("Notes", "river flood", "ann", 2, 1, 1),
+    Entry("Post", "river flood", "ann", 1, 1, None),
+    Entry("Crier", "river flood", "ann", 1, 1, 0),
+    Entry("Post", "flood", "ann", 5, 0, 0),
+    Entry("Post", "river music", "bob", 3, 0, 0),
+    Entry("Notes", "music", "ann", 3, 1, 0),
+    Entry("Notes", "river music", "bob", 4, 20, 0),
+]
+
+
+@settings(max_examples=8, deadline=None)
+@given(histories)
+@example(FLOOD)
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_one_process_joins_what_the_obvious_meaning_says(size: int, history: list[Entry]) -> None:
+    with (
+        TemporaryDirectory() as directory,
+        Weir.open(directory, clock=lambda: START + timedelta(days=99)) as weir,
+    ):
+        weir.execute(STATEMENTS)
+        run(weir, cut(told(history), size))
+        assert published(weir) == obvious(weir, items_in(weir))
+
+
+def test_every_kind_of_join_finds_partners_in_the_example(tmp_path: Path) -> None:
+    with Weir.open(tmp_path, clock=lambda: START) as weir:
+        weir.execute(STATEMENTS)
+        run(weir, cut(told(FLOOD), 2))
+        feeds = published(weir)
+        assert not [name for name in JOINED if not feeds[name]]
+        shown = weir.shelves.feed("Alike", 10)
+        assert shown is not None
+        partners = [(entry.item.title, [item.title for item in entry.partners]) for entry in shown.entries]
+        assert partners == [
+            ("flood", ["river flood", "river flood", "river flood"]),
+            ("river flood", ["river flood", "river flood"]),
+        ]
+
+
+@settings(max_examples=5, deadline=None)
+@given(histories)
+@example(FLOOD)
+def test_a_new_process_and_compaction_change_nothing(history: list[Entry]) -> None:
+    with TemporaryDirectory() as directory, Weir.open(directory, clock=lambda: START) as weir:
+        weir.execute(STATEMENTS)
+        shown = told(history)
+        run(weir, cut(shown[:10], 1), is_restarted=True)
+        compact(weir.store)
+        run(weir, cut(shown[10:], 3))
+        compact(weir.store)
+        assert published(weir) == obvious(weir, items_in(weir))
+
+
+def test_a_window_keeps_what_it_has_when_the_query_around_it_is_edited(tmp_path: Path) -> None:
+    with Weir.open(tmp_path, clock=lambda: START) as weir:
+        weir.execute(STATEMENTS)
+        run(weir, cut(told(FLOOD[:2]), 1))
+        weir.execute(
+            "create or replace feed Same from Post as $p join last 2 days on Notes as $n"
+            " with $p[title = window.title and author = window.author]"
+        )
+        run(weir, [told(FLOOD)[2:3]])
+        assert [item.title for item in weir.items("Same")] == ["river flood"]
+
+
+def test_spark_joins_what_the_obvious_meaning_says(spark: SparkSession, tmp_path: Path) -> None:
+    from feedweir.spark.pipeline import start_pipeline
+
+    with Weir.open(tmp_path, clock=lambda: START) as weir:
+        weir.execute(STATEMENTS)
+        weir.refresh_set()
+        query = start_pipeline(spark, weir.directory, weir.commit, tasks=2)
+        try:
+            for batch in cut(told(FLOOD + FLOOD), 5):
+                weir.log.append([shown.landed() for shown in batch])
+                query.processAllAvailable()
+        finally:
+            query.stop()
+        assert published(weir) == obvious(weir, items_in(weir))
