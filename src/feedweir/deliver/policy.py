@@ -89,7 +89,7 @@ def schedule_of(policy: Policy) -> dict[str, Any]:
 def _read(name: str, value: Any, zone: ZoneInfo) -> Any:
     try:
         return _READERS[name][1](value, zone)
-    except (TypeError, ValueError, ArithmeticError):
+    except (AttributeError, TypeError, ValueError, ArithmeticError):
         raise SettingsError(f"{value!r} cannot be the {name!r} of a schedule") from None
 
 

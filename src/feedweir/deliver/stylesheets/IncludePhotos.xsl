@@ -1,0 +1,103 @@
+<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform"
+    xmlns:atom="http://www.w3.org/2005/Atom">
+  <!-- Each item as it was, with the photos of the items it was joined with: their image files as enclosures, and a
+       link to each of them at the end of the description. The result is a feed again, so that it can be registered. -->
+  <xsl:output method="xml" encoding="UTF-8"/>
+  <xsl:template match="/feed">
+    <xsl:choose>
+      <xsl:when test="element/item/original/atom:entry">
+        <atom:feed>
+          <atom:title>
+            <xsl:value-of select="@title"/>
+          </atom:title>
+          <xsl:apply-templates select="element/item/original/*"/>
+        </atom:feed>
+      </xsl:when>
+      <xsl:otherwise>
+        <rss version="2.0">
+          <channel>
+            <title>
+              <xsl:value-of select="@title"/>
+            </title>
+            <xsl:apply-templates select="element/item/original/*"/>
+          </channel>
+        </rss>
+      </xsl:otherwise>
+    </xsl:choose>
+  </xsl:template>
+
+  <xsl:template match="original/*">
+    <xsl:variable name="partners" select="ancestor::element/annotation/item"/>
+    <xsl:copy>
+      <xsl:copy-of select="@* | node()[not(self::description)]"/>
+      <xsl:if test="not(self::atom:entry)">
+        <description>
+          <xsl:value-of select="description"/>
+          <xsl:for-each select="$partners">
+            <xsl:variable name="photo" select="enclosure[starts-with(@type, 'image/')]/@url"/>
+            <xsl:text>&lt;p&gt;&lt;a href="</xsl:text>
+            <xsl:call-template name="escaped">
+              <xsl:with-param name="text" select="link"/>
+            </xsl:call-template>
+            <xsl:text>"&gt;</xsl:text>
+            <xsl:if test="$photo">
+              <xsl:text>&lt;img src="</xsl:text>
+              <xsl:call-template name="escaped">
+                <xsl:with-param name="text" select="$photo"/>
+              </xsl:call-template>
+              <xsl:text>" alt=""&gt; </xsl:text>
+            </xsl:if>
+            <xsl:call-template name="escaped">
+              <xsl:with-param name="text" select="title"/>
+            </xsl:call-template>
+            <xsl:text>&lt;/a&gt;&lt;/p&gt;</xsl:text>
+          </xsl:for-each>
+        </description>
+      </xsl:if>
+      <xsl:for-each select="$partners/enclosure[starts-with(@type, 'image/')]">
+        <xsl:choose>
+          <xsl:when test="ancestor::element/item/original/atom:entry">
+            <atom:link rel="enclosure" href="{@url}" type="{@type}"/>
+          </xsl:when>
+          <xsl:otherwise>
+            <enclosure url="{@url}" type="{@type}" length="{number(concat('0', @length))}"/>
+          </xsl:otherwise>
+        </xsl:choose>
+      </xsl:for-each>
+      <xsl:if test="self::atom:entry">
+        <xsl:for-each select="$partners[link]">
+          <atom:link rel="related" href="{link}" title="{title}"/>
+        </xsl:for-each>
+      </xsl:if>
+    </xsl:copy>
+  </xsl:template>
+
+  <!-- Text for use inside HTML that itself stands in text. -->
+  <xsl:template name="escaped">
+    <xsl:param name="text"/>
+    <xsl:choose>
+      <xsl:when test="not($text)"/>
+      <xsl:when test="string-length($text) = string-length(translate($text, '&amp;&lt;&gt;&quot;', ''))">
+        <xsl:value-of select="$text"/>
+      </xsl:when>
+      <xsl:when test="string-length($text) = 1">
+        <xsl:choose>
+          <xsl:when test="$text = '&amp;'">&amp;amp;</xsl:when>
+          <xsl:when test="$text = '&lt;'">&amp;lt;</xsl:when>
+          <xsl:when test="$text = '&gt;'">&amp;gt;</xsl:when>
+          <xsl:otherwise>&amp;quot;</xsl:otherwise>
+        </xsl:choose>
+      </xsl:when>
+      <xsl:otherwise>
+        <!-- Halves, so that long texts do not recurse deeply. -->
+        <xsl:variable name="half" select="floor(string-length($text) div 2)"/>
+        <xsl:call-template name="escaped">
+          <xsl:with-param name="text" select="substring($text, 1, $half)"/>
+        </xsl:call-template>
+        <xsl:call-template name="escaped">
+          <xsl:with-param name="text" select="substring($text, $half + 1)"/>
+        </xsl:call-template>
+      </xsl:otherwise>
+    </xsl:choose>
+  </xsl:template>
+</xsl:stylesheet>

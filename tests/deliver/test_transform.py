@@ -1,0 +1,246 @@
+"""Stylesheets: what they see, what the ready ones make, and what a hostile one cannot do."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from lxml import etree
+
+from feedweir.deliver.element_document import element_document
+from feedweir.deliver.stylesheets import Stylesheets
+from feedweir.deliver.transform import Transformer, TransformLimits
+from feedweir.deliver.view import EntryView, FeedView
+from feedweir.errors import DeliveryError
+from feedweir.items.model import Item
+from tests.deliver.musical import NEWS, NOON, PHOTO, WITH_PHOTOS, feed_of, numbered
+from tests.deliver.nasty_items import nasty_text
+
+DOCS = Path(__file__).parents[2] / "docs" / "transforms.md"
+SHEET = '<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">%s</xsl:stylesheet>'
+
+
+@pytest.fixture(scope="module")
+def transformer() -> Iterator[Transformer]:
+    with Transformer() as opened:
+        yield opened
+
+
+def sheet(body: str) -> bytes:
+    return (SHEET % body).encode()
+
+
+def examples() -> list[tuple[str, str]]:
+    text = DOCS.read_text(encoding="utf-8")
+    return re.findall(r"```xml\n(<xsl:stylesheet.*?)```\s+gives `([^`]+)`", text, re.DOTALL)
+
+
+def test_every_example_of_the_documentation_gives_what_it_says(transformer: Transformer) -> None:
+    found = examples()
+    assert len(found) == 3
+    for stylesheet, result in found:
+        assert transformer.apply(stylesheet.encode(), WITH_PHOTOS).text.strip() == result
+
+
+def test_the_documented_vocabulary_is_the_real_one() -> None:
+    text = DOCS.read_text(encoding="utf-8")
+    shown = etree.fromstring(re.findall(r"```xml\n(<feed.*?)```", text, re.DOTALL)[0])
+    real = etree.fromstring(element_document(WITH_PHOTOS))
+    names = [node.tag for node in shown.find("element/item")]
+    assert names == [node.tag for node in real.find("element/item")]
+    assert [dict(node.attrib) for node in shown.iter("annotation", "enclosure")][:2] == [
+        dict(node.attrib) for node in real.iter("annotation", "enclosure")
+    ][:2]
+
+
+def test_the_table_of_the_documentation_names_every_ready_stylesheet() -> None:
+    named = re.findall(r"^\| `([A-Z]\w+)` \|", DOCS.read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(named) == list(Stylesheets().names())
+
+
+def test_titles_are_sent_one_a_line(transformer: Transformer) -> None:
+    made = transformer.apply(Stylesheets().text("Title.xml"), feed_of(*numbered(3)))
+    assert made.text == "Story 1\nStory 2\nStory 3\n"
+    assert made.media_type == "text/plain"
+
+
+def test_photos_are_included_in_an_rss_item(transformer: Transformer) -> None:
+    made = transformer.apply(Stylesheets().text("IncludePhotos.xml"), WITH_PHOTOS)
+    item = etree.fromstring(made.text.encode()).find("channel/item")
+    assert item.find("enclosure").attrib == {
+        "url": "http://photos.example/1.jpg",
+        "type": "image/jpeg",
+        "length": "5",
+    }
+    assert item.findtext("description") == (
+        '<p>A concert</p><p><a href="http://photos.example/1?a=b&amp;c=d">'
+        '<img src="http://photos.example/1.jpg" alt=""> Muse live</a></p>'
+    )
+    assert item.find("venue").get("city") == "Paris"
+
+
+def test_photos_are_included_in_an_atom_entry(transformer: Transformer) -> None:
+    raw = '<entry xmlns="http://www.w3.org/2005/Atom"><id>urn:n1</id><title>Muse in Paris</title></entry>'
+    entry = Item(source="MuseNews", identity="urn:n1", title="Muse in Paris", arrived=NOON, raw=raw)
+    view = FeedView(
+        name="x", updated=NOON, entries=(EntryView(item=entry, annotation=(("photos", (PHOTO,)),)),)
+    )
+    made = transformer.apply(Stylesheets().text("IncludePhotos"), view)
+    links = etree.fromstring(made.text.encode()).findall(".//{*}entry/{*}link")
+    assert [(link.get("rel"), link.get("href")) for link in links] == [
+        ("enclosure", "http://photos.example/1.jpg"),
+        ("related", "http://photos.example/1?a=b&c=d"),
+    ]
+
+
+@pytest.mark.parametrize("name", Stylesheets().names())
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(title=nasty_text, summary=nasty_text, partner=nasty_text)
+def test_no_text_breaks_a_ready_stylesheet(
+    transformer: Transformer, name: str, title: str, summary: str, partner: str
+) -> None:
+    item = Item(source="s", identity="i", title=title, summary=summary, arrived=NOON)
+    other = Item(source="s", identity="j", title=partner, link=partner, arrived=NOON)
+    view = FeedView(name="x", updated=NOON, entries=(EntryView(item=item, annotation=(("1", (other,)),)),))
+    made = transformer.apply(Stylesheets().text(name), view)
+    if made.media_type == "application/xml":
+        etree.fromstring(made.text.encode())
+
+
+def test_a_parameter_reaches_the_stylesheet_as_text(transformer: Transformer) -> None:
+    body = (
+        '<xsl:param name="who"/><xsl:output method="text"/>'
+        '<xsl:template match="/">{<xsl:value-of select="$who"/>}</xsl:template>'
+    )
+    assert transformer.apply(sheet(body), WITH_PHOTOS, {"who": "it's \"me\"']"}).text == "{it's \"me\"']}"
+
+
+def test_a_stylesheet_of_the_installation_comes_first(tmp_path: Path) -> None:
+    (tmp_path / "title.xslt").write_bytes(sheet(""))
+    (tmp_path / "mine.xml").write_bytes(b"<mine/>")
+    found = Stylesheets(tmp_path)
+    assert found.text("Title.xml") == sheet("")
+    assert found.text("MINE") == b"<mine/>"
+    assert found.text("PlainText") == Stylesheets().text("PlainText")
+
+
+@pytest.mark.parametrize("name", ["Nothing.xml", "", "../Title", "/etc/passwd", "a\x00b"])
+def test_a_name_without_a_stylesheet_is_an_error_that_says_what_there_is(name: str) -> None:
+    with pytest.raises(DeliveryError, match="there are HtmlDigest"):
+        Stylesheets().text(name)
+
+
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        ("\n\n<xsl:template match='['/>", "line 3"),
+        (
+            "<xsl:template match='/'>\n<xsl:value-of select='nothing()'/></xsl:template>",
+            "line 2: Unregistered",
+        ),
+        (
+            "<xsl:template match='/'><xsl:message terminate='yes'>no more</xsl:message></xsl:template>",
+            "no more",
+        ),
+        ("<xsl:template match='/'>\n<unclosed></xsl:template>", "line 2"),
+    ],
+)
+def test_a_broken_stylesheet_is_named_with_its_line(
+    transformer: Transformer, body: str, complaint: str
+) -> None:
+    with pytest.raises(DeliveryError, match=complaint) as caught:
+        transformer.apply(sheet(body), WITH_PHOTOS)
+    assert caught.value.is_final
+
+
+def result_or_complaint(transformer: Transformer, stylesheet: bytes) -> str:
+    try:
+        return transformer.apply(stylesheet, WITH_PHOTOS).text
+    except DeliveryError as error:
+        return str(error)
+
+
+def test_a_stylesheet_cannot_read_files(transformer: Transformer, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.xml"
+    secret.write_text("<secret>s3cret</secret>")
+    copy = "<xsl:template match='/'><xsl:copy-of select=\"document('%s')\"/></xsl:template>"
+    entity = (
+        f'<!DOCTYPE a [<!ENTITY e SYSTEM "{secret.as_uri()}">]>'
+        + SHEET % "<xsl:template match='/'>&e;</xsl:template>"
+    )
+    for stylesheet in (
+        sheet(copy % secret),
+        sheet(copy % secret.as_uri()),
+        sheet(f"<xsl:import href='{secret.as_uri()}'/>"),
+        sheet(f"<xsl:include href='{secret}'/>"),
+        entity.encode(),
+    ):
+        assert "s3cret" not in result_or_complaint(transformer, stylesheet)
+
+
+def test_a_stylesheet_cannot_write_files(transformer: Transformer, tmp_path: Path) -> None:
+    target = tmp_path / "written"
+    text = (
+        SHEET.replace("version", "xmlns:e='http://exslt.org/common' extension-element-prefixes='e' version")
+        % f"<xsl:template match='/'><e:document href='{target}'>x</e:document></xsl:template>"
+    )
+    with pytest.raises(DeliveryError):
+        transformer.apply(text.encode(), WITH_PHOTOS)
+    assert not target.exists()
+
+
+def test_a_stylesheet_cannot_reach_the_network(transformer: Transformer) -> None:
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_error(404)
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}/x"
+    for body in (
+        f"<xsl:include href='{url}'/>",
+        f"<xsl:template match='/'><xsl:copy-of select=\"document('{url}')\"/></xsl:template>",
+    ):
+        with pytest.raises(DeliveryError):
+            transformer.apply(sheet(body), WITH_PHOTOS)
+    server.shutdown()
+    server.server_close()
+    assert asked == []
+
+
+TWICE = (
+    "<xsl:template match='/'><xsl:call-template name='a'/></xsl:template><xsl:template name='a'>"
+    "<xsl:param name='d' select='0'/><xsl:if test='$d &lt; 60'>"
+    "<xsl:call-template name='a'><xsl:with-param name='d' select='$d+1'/></xsl:call-template>"
+    "<xsl:call-template name='a'><xsl:with-param name='d' select='$d+1'/></xsl:call-template>"
+    "</xsl:if></xsl:template>"
+)
+DOUBLE = (
+    "<xsl:template match='/'><xsl:call-template name='a'><xsl:with-param name='s' select=\"'xxxxxxxxxxxxxxxx'\"/>"
+    "</xsl:call-template></xsl:template><xsl:template name='a'><xsl:param name='s'/><xsl:call-template name='a'>"
+    "<xsl:with-param name='s' select='concat($s,$s)'/></xsl:call-template></xsl:template>"
+)
+
+
+@pytest.mark.parametrize("body", [TWICE, DOUBLE], ids=["time", "memory"])
+def test_a_stylesheet_that_wants_too_much_is_ended_and_the_next_one_runs(body: str) -> None:
+    limits = TransformLimits(seconds=1, memory_bytes=128 << 20)
+    with Transformer(limits) as transformer:
+        with pytest.raises(DeliveryError) as caught:
+            transformer.apply(sheet(body), WITH_PHOTOS)
+        assert caught.value.is_final
+        assert transformer.apply(Stylesheets().text("Title"), feed_of(NEWS)).text == "Muse in Paris\n"
+
+
+def test_too_large_a_result_is_refused() -> None:
+    body = "<xsl:output method='text'/><xsl:template match='/'>0123456789</xsl:template>"
+    with Transformer(TransformLimits(max_output_bytes=9)) as transformer, pytest.raises(DeliveryError):
+        transformer.apply(sheet(body), WITH_PHOTOS)
