@@ -56,7 +56,8 @@ def run(
         weir = stack.enter_context(Weir.open(settings.data, catalog_url=settings.catalog_url))
         if sample:
             stack.callback(_start_sample(weir, settings.sample_port).stop)
-        service = _service(weir, settings, is_sample=sample, stack=stack)
+        spark = stack.enter_context(ExitStack())
+        service = _service(weir, settings, is_sample=sample, spark=spark)
         server = WebServer(create_app(LocalLibrary(weir, service)), host=settings.host, port=settings.port)
         server.start()
         stack.callback(server.stop)
@@ -88,8 +89,8 @@ def _sample_flags() -> dict[str, object]:
     return {"allow_private": True, "floor_s": 1, "interval_s": SAMPLE_INTERVAL_S}
 
 
-def _service(weir: Weir, settings: Settings, *, is_sample: bool, stack: ExitStack) -> Service:
-    start_query = _spark_query(weir, settings, stack)
+def _service(weir: Weir, settings: Settings, *, is_sample: bool, spark: ExitStack) -> Service:
+    start_query = _spark_query(weir, settings, spark)
     if not settings.fetch:
         return Service(weir, start_query, None)
     fetch_loop = FetchLoop(
@@ -105,7 +106,7 @@ def _service(weir: Weir, settings: Settings, *, is_sample: bool, stack: ExitStac
 
 
 def _spark_query(
-    weir: Weir, settings: Settings, stack: ExitStack
+    weir: Weir, settings: Settings, spark: ExitStack
 ) -> Callable[[Callable[[Manifest], None]], RunningQuery]:
     def start(commit: Callable[[Manifest], None]) -> RunningQuery:
         # Importing Spark costs seconds: the door is open before.
@@ -113,7 +114,7 @@ def _spark_query(
         from feedweir.spark.session import open_session
 
         session = open_session(settings.master, weir.directory.scratch, memory=settings.driver_memory)
-        stack.callback(session.stop)
+        spark.callback(session.stop)
         return start_pipeline(
             session,
             weir.directory,
