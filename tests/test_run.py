@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.request import Request, urlopen
+
+import pytest
 
 from tests.spark.test_kill import ROOT
 
@@ -54,6 +58,12 @@ class Run:
         self.wait_for("Stopped")
         assert self._process.wait() == 0
 
+    def kill(self) -> None:
+        """After a failed test nothing may be left running."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+
     def get(self, path: str, **headers: str) -> bytes:
         with urlopen(Request(self.url + path, headers=headers)) as answer:
             return bytes(answer.read())
@@ -67,14 +77,25 @@ class Run:
 
 
 def _environment() -> dict[str, str]:
-    import os
-
     return {**os.environ, "PYTHONUNBUFFERED": "1"}
 
 
-def test_the_sample_fills_stops_and_goes_on(tmp_path: Path) -> None:
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[[], Run]]:
     ports = free_ports(2)
-    run = Run(tmp_path / "data", *ports)
+    runs: list[Run] = []
+
+    def started() -> Run:
+        runs.append(Run(tmp_path / "data", *ports))
+        return runs[-1]
+
+    yield started
+    for run in runs:
+        run.kill()
+
+
+def test_the_sample_fills_stops_and_goes_on(start: Callable[[], Run]) -> None:
+    run = start()
     run.wait_for(r"published \d+ new items")
     first = run.ids("Water")
     assert first
@@ -87,7 +108,7 @@ def test_the_sample_fills_stops_and_goes_on(tmp_path: Path) -> None:
     run.wait_for(r"published \d+ new items")
     run.stop()
 
-    run = Run(tmp_path / "data", *ports)
+    run = start()
     run.wait_for(r"published \d+ new items")
     again = run.ids("Water")
     assert len(again) == len(set(again)) >= len(first)
