@@ -39,7 +39,7 @@ def packed_dictionary(
     With hashes of another making `exact_bytes` must be 0: then every hit is compared byte by byte.
     """
     size = 16
-    while size < 2 * len(hashes):
+    while size < 1.5 * len(hashes):
         size *= 2
     slots = np.full(size, EMPTY, np.int32)
     filter_bits = np.zeros(size * _FILTER_BITS_PER_ENTRY // 16, np.uint8)

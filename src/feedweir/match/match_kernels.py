@@ -13,7 +13,6 @@ from numba import njit, uint64
 
 OP_ATOM, OP_PHRASE, OP_WITHIN, OP_ASK, OP_NOT, OP_ALL, OP_ANY, OP_COUNT, OP_ALL_ATOMS, OP_REQUIRE = range(10)
 FALSE, UNKNOWN, TRUE = 0, 1, 2
-WORK_TESTS, WORK_CANDIDATES, WORK_CHECKS, WORK_TOUCHED = range(4)
 
 
 class Streams(NamedTuple):
@@ -228,7 +227,7 @@ def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_
     for program in range(len(checks.starts) - 1):
         longest = max(longest, checks.starts[program + 1] - checks.starts[program])
     verdicts = np.empty(longest, np.int64)
-    stack = np.empty(256, np.int32)
+    places = np.empty(256, np.int32)
     chosen = np.empty(256, np.int32)
     rows = np.empty(1024, np.int32)
     queries = np.empty(1024, np.int32)
@@ -236,7 +235,9 @@ def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_
     asked_checks = np.empty(16, np.int32)
     n_found = 0
     n_asked = 0
-    work = np.zeros(4, np.int64)
+    n_tests = 0
+    n_candidates = 0
+    n_checks = 0
     touched = 0
     counts_costs = len(costs) > 0
     for row in range(n_rows):
@@ -284,34 +285,31 @@ def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_
             _set(bits, atom)
             satisfied[n_satisfied] = atom
             n_satisfied += 1
-        # 2. what each of them finds; asking for all blocks first lets the memory fetch many at a time
+        # 2. what each of them finds, level by level; asking for all blocks first lets the memory fetch many at a time
+        if n_satisfied >= len(places):
+            places = np.empty(2 * n_satisfied, np.int32)
+        n_places = 0
         for i in range(n_satisfied):
-            touched += blocks[max(roots[satisfied[i]], 0)]
-        for i in range(n_satisfied):
-            place = roots[satisfied[i]]
-            if place < 0:
-                continue
-            stack[0] = place
-            top = 1
-            while top > 0:
-                top -= 1
-                place = stack[top]
+            places[n_places] = roots[satisfied[i]]
+            n_places += places[n_places] >= 0
+        for i in range(n_places):
+            touched += blocks[places[i]]
+        while n_places > 0:
+            n_chosen = 0
+            for i in range(n_places):
+                place = places[i]
                 n_entries = blocks[place]
                 n_children = blocks[place + 1]
                 first = place + 2 + n_entries
-                if n_found + n_entries + n_children > len(rows):
-                    rows = _grown(rows, n_found, n_entries + n_children)
-                    queries = _grown(queries, n_found, n_entries + n_children)
-                if top + n_children > len(stack):
-                    stack = _grown(stack, top, n_children)
-                if n_children >= len(chosen):
-                    chosen = np.empty(2 * n_children, np.int32)
+                if n_found + n_entries > len(rows):
+                    rows = _grown(rows, n_found, n_entries)
+                    queries = _grown(queries, n_found, n_entries)
                 for k in range(place + 2, first):
                     query = blocks[k]
                     if query < 0:
                         check = ~query
                         query = check_queries[check]
-                        work[WORK_CHECKS] += 1
+                        n_checks += 1
                         verdict = _verdict(
                             checks, check_programs[check], bits, row, streams, values, n_words,
                             phrase_rows, phrase_verdicts, verdicts,
@@ -333,29 +331,36 @@ def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_
                     rows[n_found] = row
                     queries[n_found] = query
                     n_found += 1
-                work[WORK_CANDIDATES] += n_entries
-                work[WORK_TESTS] += n_children
+                n_candidates += n_entries
+                n_tests += n_children
+                if n_chosen + n_children >= len(chosen):
+                    chosen = _grown(chosen, n_chosen, n_children)
                 # without a branch per child: whether one is satisfied is hard to foresee
-                n_chosen = 0
                 for k in range(first, first + n_children):
-                    chosen[n_chosen] = k
+                    chosen[n_chosen] = k + n_children
                     n_chosen += _is_set(bits, blocks[k])
-                work[WORK_CANDIDATES] += n_chosen
-                for c in range(n_chosen):
-                    query = blocks[chosen[c] + n_children]
-                    if query < 0:
-                        stack[top] = ~query
-                        top += 1
-                        work[WORK_CANDIDATES] -= 1
-                    else:
-                        if counts_costs:
-                            costs[query] += 1
-                        rows[n_found] = row
-                        queries[n_found] = query
-                        n_found += 1
+            n_places = 0
+            if n_chosen > len(places):
+                places = np.empty(2 * n_chosen, np.int32)
+            if n_found + n_chosen > len(rows):
+                rows = _grown(rows, n_found, n_chosen)
+                queries = _grown(queries, n_found, n_chosen)
+            for c in range(n_chosen):
+                query = blocks[chosen[c]]
+                if query < 0:
+                    places[n_places] = ~query
+                    n_places += 1
+                else:
+                    if counts_costs:
+                        costs[query] += 1
+                    n_candidates += 1
+                    rows[n_found] = row
+                    queries[n_found] = query
+                    n_found += 1
         for i in range(n_satisfied):
             bits[satisfied[i] >> 3] = 0
-    work[WORK_TOUCHED] = touched  # nobody reads it, but it keeps the loads
+    # nobody reads what was touched, but it keeps the loads
+    work = np.array([n_tests, n_candidates, n_checks, touched])
     return rows[:n_found], queries[:n_found], asked_rows[:n_asked], asked_checks[:n_asked], work
 
 
