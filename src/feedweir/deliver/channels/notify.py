@@ -1,0 +1,50 @@
+"""Notifications by Apprise, for the many services it speaks; installed with `feedweir[notify]`.
+
+Guarantee: at least once. The services have no idempotency: a sender that dies between sending and settling repeats the
+message. Apprise says only whether it succeeded, so every failure is tried again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from feedweir.deliver.digest import digest
+from feedweir.deliver.parcel import Parcel
+from feedweir.errors import DeliveryError
+
+Notify: TypeAlias = Callable[[str, str, str], bool]
+"""(service URL, title, text) → whether the service took it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyChannel:
+    """Sends the text of the digest to the service that the target's URL names."""
+
+    notify: Notify
+    newest: int = 0
+
+    async def send(self, parcel: Parcel) -> None:
+        made = digest(parcel.view, parcel.destination.address, transformed=parcel.transformed)
+        taken = await asyncio.to_thread(self.notify, parcel.destination.target, made.subject, made.text)
+        if not taken:
+            raise DeliveryError("the service did not take the notification")
+
+
+def with_apprise() -> Notify | None:
+    """Notifying by Apprise; None where it is not installed."""
+    try:
+        apprise: Any = importlib.import_module("apprise")
+    except ImportError:
+        return None
+
+    def notify(url: str, title: str, text: str) -> bool:
+        services = apprise.Apprise()
+        if not services.add(url):
+            raise DeliveryError("this is not an address that Apprise knows", is_final=True)
+        return bool(services.notify(title=title, body=text))
+
+    return notify

@@ -1,0 +1,54 @@
+"""When a delivery that failed is tried again, and when it is given up."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from feedweir.errors import DeliveryError
+
+_MAX_WAIT_S = 86_400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """Waits grow from `first_s` by `factor` up to `most_s`; after `attempts` the entries are dead letters."""
+
+    first_s: float = 5.0
+    factor: float = 3.0
+    most_s: float = 6 * 3_600.0
+    attempts: int = 12
+    jitter: float = 0.25
+    """Each wait is shortened by up to this part, so that receivers are not met by all senders at once."""
+
+
+RETRIES = {
+    "file": RetryPolicy(first_s=1, factor=2, most_s=600, attempts=20),
+    "mail": RetryPolicy(first_s=60, factor=2, most_s=4 * 3_600, attempts=16),
+    "webhook": RetryPolicy(),
+    "websub": RetryPolicy(first_s=30, attempts=8),
+    "notify": RetryPolicy(first_s=30, attempts=6),
+}
+"""By channel. Mail follows the custom of mail servers: about two days; webhooks go on for about two and a half."""
+
+
+def next_try(
+    policy: RetryPolicy, key: str, attempt: int, error: DeliveryError, now: datetime
+) -> datetime | None:
+    """When to try again after the attempt of that number (from 1) failed; None to give up.
+
+    The jitter is a function of the key and the attempt: two looks at the same failure agree.
+    """
+    if error.is_final or attempt >= policy.attempts:
+        return None
+    wait_s = min(policy.first_s * policy.factor ** min(attempt - 1, 64), policy.most_s)
+    wait_s *= 1 - policy.jitter * _fraction(f"{key}:{attempt}")
+    if error.retry_after_s is not None:
+        # Asked for by the receiver, and believed up to a day.
+        wait_s = max(wait_s, min(error.retry_after_s, _MAX_WAIT_S))
+    return now + timedelta(seconds=wait_s)
+
+
+def _fraction(text: str) -> float:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "big") / 2**48
