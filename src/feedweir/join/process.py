@@ -153,6 +153,7 @@ class JoinLogic:
         )
         self._patterns = {pattern: place for place, pattern in enumerate(joins.patterns)}
         self._evaluators = [Evaluator(level, joins.bounds) for level in joins.levels]
+        self._publishing = [_publishing(level) for level in joins.levels]
         self.caches = [LevelCache(ViewCache(max_rows=max_cached_rows)) for _ in joins.levels]
 
     def start(self) -> dict[str, JoinState]:
@@ -207,7 +208,7 @@ class JoinLogic:
         wide = max([1, *(len(variable.places) for variable in level.variables)])
         needs = [one if one.paths is not None else None for one in found]
         bindings = [way for one in needs if one is not None for way in bindings_of(one, level, state, wide)]
-        bindings += _plain_published(found, level)
+        bindings += _plain_published([one for one in found if one.relation in self._publishing[place]], level)
         return LevelResults(level, tuple(found), tuple(bindings), state), state
 
     def _rows(
@@ -253,14 +254,17 @@ class JoinLogic:
         return intake(level, self._patterns, found, members, numbers[places], given.time[places])
 
 
+def _publishing(level: Level) -> frozenset[int]:
+    """The relations with a result whose matches are documents of a stream."""
+    has_stream = np.array([bool(result.stream) for result in level.results], np.bool_)
+    return frozenset(place for place, one in enumerate(level.relations) if has_stream[one.members].any())
+
+
 def _plain_published(found: Sequence[Found], level: Level) -> list[Bindings]:
     """Matches without outputs whose results are documents all the same."""
     made: list[Bindings] = []
     for one in found:
-        relation = level.relations[one.relation]
-        if one.paths is not None or not any(
-            level.results[place].stream for place in relation.members.tolist()
-        ):
+        if one.paths is not None:
             continue
         for result, places in members_of(one, level):
             if level.results[result].stream:
