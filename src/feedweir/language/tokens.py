@@ -17,17 +17,18 @@ MAX_DEPTH = 100
 """How deep brackets may nest; every reader of a tree may recurse over it."""
 MAX_CHARACTERS = 50_000_000
 
-_COMMENT = r"(?:--[^\n]*+|(?<![^\s;,(){}])/\*(?:[^*]++|\*(?!/))*+\*/)"
+# No group is repeated possessively: before 3.11.5 that loses characters (`(?:ab?)*+`); single characters are safe.
+_COMMENT = r"(?:--[^\n]*+|(?<![^\s;,(){}])/\*(?:[^*]++|\*(?!/))*\*/)"
 """`/*` opens a comment only after a space or a bracket: in `S/*` it is a path."""
-_SKIP = rf"\s*+(?:{_COMMENT}\s*+)*+"
+_SKIP = rf"\s*+(?:{_COMMENT}\s*+)*"
 _TEMPLATE = r"""[sS][eE][lL][eE][cC][tT]\s*+<(?:[^>]*+>){1,2000}?(?=\s*+[fF][rR][oO][mM]\b)"""
 """SELECT and its XML, up to FROM. Only texts with a `<` are looked through for it."""
 _TOKEN = r"""
-    \w++(?:(?:\.\.|[-.:\#])\w++)*+(?!://)(?:'++(?=[\s=,\]}).;/\[]|$))?  # names, numbers, dates; XSCL's primed names
-  | '(?:[^']++|'')*+'
+    (?!\w[\w+.-]*+://)\w++(?:(?:\.\.|[-.:\#])\w++)*(?:'++(?=[\s=,\]}).;/\[]|$))?  # names, numbers, dates; XSCL's primed names
+  | '(?:[^']++|'')*'(?!')
   | [(),;\[\]]|=(?!=)|\|(?!\|)
-  | [$?]\w++(?:-\w++)*+
-  | "(?:[^"]++|"")*+"
+  | [$?]\w++(?:-\w++)*
+  | "(?:[^"]++|"")*"(?!")
   | “[^”]*+” | ‘[^’]*+’
   | ->|//|<=|>=|!=|<>|==|&&|\|\|
   | \w[\w+.-]*+://(?:(?:\([^\s()'"“”<>]*\)|[^\s'"“”<>,()]|,(?![\s?<'"“(]|[a-z]+://))*   # a URL without quotes
