@@ -19,6 +19,8 @@ EXACT_BYTES = 7
 """Of strings up to this length no two have the same hash: one block of the hash holds them, and what is done to it and
 to the length can be undone. So equal hashes need no look at the bytes."""
 
+_AT_ONCE = 64
+
 
 class Dictionary(NamedTuple):
     """Entry i is `text[starts[i] : starts[i + 1]]`; a slot holds 2 i, or 2 i + 1 when its hash alone proves it."""
@@ -73,12 +75,41 @@ def _entry_of(filter_bits, slots, hashes, entry_starts, entry_text, h, text, sta
 
 @njit(cache=True, nogil=True)
 def look_up(dictionary, hashes, text, starts, lengths, entries):  # type: ignore[no-untyped-def]
-    """The entry of every byte string, -1 for those that are in no query."""
+    """The entry of every byte string, -1 for those that are in no query.
+
+    Some dozens at a time: their slots, then the hashes found there, so that the memory fetches many at once; most are
+    decided by that, and only long strings and collisions are looked at more closely.
+    """
     filter_bits, slots, known, entry_starts, entry_text = dictionary
-    for i in range(len(hashes)):
-        entries[i] = _entry_of(
-            filter_bits, slots, known, entry_starts, entry_text, hashes[i], text, starts[i], lengths[i]
-        )
+    if len(known) == 0:
+        entries[:] = -1
+        return
+    mask = uint64(len(slots) - 1)
+    n = len(hashes)
+    found = np.empty(_AT_ONCE, np.int32)
+    marks = np.empty(_AT_ONCE, np.uint64)
+    for base in range(0, n, _AT_ONCE):
+        m = min(_AT_ONCE, n - base)
+        for j in range(m):
+            found[j] = slots[hashes[base + j] & mask]
+        for j in range(m):
+            marks[j] = known[max(found[j], 0) >> 1]
+        for j in range(m):
+            i = base + j
+            is_certain = (marks[j] == hashes[i]) & (found[j] & 1 == 1) & (lengths[i] <= EXACT_BYTES)
+            entries[i] = found[j] >> 1  # an empty slot is -1, and so is its half
+            if found[j] != EMPTY and not is_certain:
+                entries[i] = _entry_of(
+                    filter_bits,
+                    slots,
+                    known,
+                    entry_starts,
+                    entry_text,
+                    hashes[i],
+                    text,
+                    starts[i],
+                    lengths[i],
+                )
 
 
 @njit(cache=True, nogil=True)

@@ -89,12 +89,13 @@ def streams_of(index: Index, texts: Texts) -> Streams:
     for field in index.scopes.fields if has_prefixes else ():
         found = prefixes_of_tokens(index.prefixes, index.prefix_masks, index.n_words, texts.tokens[field])
         parts.append(found)
+    has_phrases = len(index.checks.phrase_scopes) > 0
     firsts = np.cumsum([0, *(len(entries) for _, entries, _ in parts)])
     return Streams(
         np.array(scopes * (2 if has_prefixes else 1), np.uint64),
         np.stack([first + offsets for first, (offsets, _, _) in zip(firsts, parts, strict=False)]),
         np.concatenate([entries for _, entries, _ in parts]),
-        np.concatenate([positions for _, _, positions in parts]),
+        np.concatenate([positions for _, _, positions in parts]) if has_phrases else np.empty(0, np.int32),
         len(scopes),
     )
 

@@ -18,7 +18,8 @@ FALSE, UNKNOWN, TRUE = 0, 1, 2
 class Streams(NamedTuple):
     """Entries of the dictionaries found in the texts of a batch, one stream per field for words, then for prefixes.
 
-    Row r of stream s is `offsets[s, r]` to `offsets[s, r + 1]` of `entries` and `positions`.
+    Row r of stream s is `offsets[s, r]` to `offsets[s, r + 1]` of `entries` and `positions`; without phrases nobody
+    needs positions, and there are none.
     """
 
     scopes: Any
