@@ -49,6 +49,10 @@ class Feeds:
         """Give a feed of the same name a new definition; its id, its readers and its statistics stay."""
         return self._database.write(lambda connection: _replace(connection, feed))
 
+    def rename(self, name: str, new: str, statement: str) -> None:
+        """Give a virtual feed another name and the statement that says it; its id, readers and statistics stay."""
+        self._database.write(lambda connection: _rename(connection, name, new, statement))
+
     def drop(self, *feed_names: str) -> None:
         """Drop feeds as one version; refused while others read them or subscribe to them."""
         if feed_names:
@@ -124,6 +128,20 @@ def _replace(connection: Connection, feed: NewFeed) -> int:
     sources.move(connection, before.id, feed)
     history.record(connection, (_change(version, before.id, "replace", feed),))
     return before.id
+
+
+def _rename(connection: Connection, name: str, new: str, statement: str) -> None:
+    version = history.next_version(connection)
+    before = _one(connection, names.id_of(connection, name))
+    feed = NewFeed(
+        name=new, kind=before.kind, statement=statement, owner=before.owner, created_at=before.created_at
+    )
+    _check((feed,))
+    if names.folded(new) != names.folded(name):
+        _refuse_taken(connection, (feed,))
+    values = {"name": new, "folded": names.folded(new), "statement": statement, "version": version}
+    connection.execute(update(_feed).where(_feed.c.id == before.id).values(values))
+    history.record(connection, (_change(version, before.id, "replace", feed),))
 
 
 def _drop(connection: Connection, feed_names: Sequence[str]) -> None:

@@ -10,15 +10,20 @@ from types import TracebackType
 from feedweir.acquire.landing import Landed, LandingLog
 from feedweir.catalog import Catalog, open_catalog
 from feedweir.engine.batches import Manifest
+from feedweir.engine.explaining import PlanExplanation
+from feedweir.engine.preview import Trial
 from feedweir.engine.runner import Runner
 from feedweir.engine.store import Store
+from feedweir.engine.why import Clause
 from feedweir.engine.worker import DataDirectory
 from feedweir.errors import CatalogError
 from feedweir.items.model import Item
 from feedweir.keeper.commit import commit_batch
 from feedweir.keeper.compile import put_in_force, repair
 from feedweir.keeper.library import Shelves
+from feedweir.keeper.questions import Questions
 from feedweir.keeper.statements import Outcome, execute
+from feedweir.match.history import LookBack
 
 
 def now_utc() -> datetime:
@@ -35,6 +40,7 @@ class Weir:
         self.log = LandingLog(directory.landing)
         self.store = Store(directory.root)
         self.shelves = Shelves(catalog, self.store)
+        self.questions = Questions(catalog, self.store)
 
     @classmethod
     def open(
@@ -49,7 +55,7 @@ class Weir:
 
     def execute(self, text: str) -> tuple[Outcome, ...]:
         """Carry out statements, all or none; they hold from the next batch on."""
-        return execute(self.catalog, text, self.clock())
+        return execute(self.catalog, text, self.clock(), answer=self.questions.answer)
 
     def push(self, source: str, body: bytes, *, media_type: str = "") -> int:
         """Land a document as if it had been fetched from a source; returns its landing segment."""
@@ -79,6 +85,26 @@ class Weir:
     def items(self, feed: str, limit: int = 50) -> list[Item]:
         """The newest items of a source or virtual feed."""
         return self.shelves.newest(self.catalog.feeds.named(feed).id, limit)
+
+    def preview(self, text: str, limit: int = 1_000) -> Trial:
+        """What a query (`from …` or `create feed …`) finds among the newest `limit` items, without activating it."""
+        return self.questions.preview(text, limit)
+
+    def backtest(self, text: str) -> Trial:
+        """What a query would have brought, had it been there from the beginning."""
+        return self.questions.backtest(text)
+
+    def explain(self, text: str) -> PlanExplanation:
+        """How a query, or the feed of a name, is evaluated: its plan before and after every rule."""
+        return self.questions.explain(text)
+
+    def why(self, item: int | str, feed: str) -> Clause:
+        """Clause by clause why an item (its number or guid) is or is not in a feed."""
+        return self.questions.why(item, feed)
+
+    def search(self, text: str, limit: int = 50) -> LookBack:
+        """The newest stored items that a search-box query wants."""
+        return self.questions.search(text, limit)
 
     def close(self) -> None:
         self.catalog.close()

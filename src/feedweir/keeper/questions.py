@@ -1,0 +1,116 @@
+"""Questions about what is stored: previews, back-tests, searches, plans, and why an item is or is not in a feed."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from feedweir.catalog import Catalog
+from feedweir.engine.explaining import PlanExplanation
+from feedweir.engine.preview import Trial, backtest, elements_until, preview
+from feedweir.engine.store import Store
+from feedweir.engine.why import Clause, Partners, why
+from feedweir.errors import CatalogError, LanguageError
+from feedweir.items.model import Item
+from feedweir.items.schema import items_of
+from feedweir.keeper.names import DefinedNames
+from feedweir.keeper.statements.asking import explanation
+from feedweir.keeper.statements.outcome import Outcome
+from feedweir.language import check, parse, parse_search
+from feedweir.language.statements import Ask, CreateFeed, Explain, Named, Query
+from feedweir.match.history import LookBack, look_back
+from feedweir.plan import build, expand
+from feedweir.plan.nodes import Feed, Node, Source
+from feedweir.plan.query import Query as ItemQuery
+
+_ROWS = 20
+
+
+class Questions:
+    """Answers from the catalog and the logs; changes nothing."""
+
+    def __init__(self, catalog: Catalog, store: Store) -> None:
+        self._catalog = catalog
+        self._store = store
+
+    def preview(self, text: str, limit: int) -> Trial:
+        return preview(self._plan(text), self._store, items=limit)
+
+    def backtest(self, text: str) -> Trial:
+        return backtest(self._plan(text), self._store)
+
+    def answer(self, plan: Node) -> Outcome:
+        """A query without a name: what it finds among the newest items."""
+        trial = preview(plan, self._store, samples=_ROWS)
+        message = f"{trial.hits} of the newest {trial.searched} items"
+        return Outcome(message=message, rows=tuple(row_of(sample.item) for sample in trial.samples))
+
+    def explain(self, text: str) -> PlanExplanation:
+        names = self._names()
+        return explanation(self._query_in(text, names), names)
+
+    def search(self, text: str, limit: int) -> LookBack:
+        query = ItemQuery(0, (), parse_search(text))
+        return look_back(query, self._store.item_paths()[::-1], limit=limit)
+
+    def why(self, item: int | str, feed: str) -> Clause:
+        names = self._names()
+        if names.kind_of(feed) is None:
+            self._catalog.feeds.named(feed)  # refuses, with the names that are near
+        plan: Node = Source(feed) if names.kind_of(feed) == "source" else Feed(feed)
+        found = self._item(item)
+
+        def joined_as(node: Node) -> Partners | None:
+            return elements_until(expand(node, names.plan_of), self._store, found.seq).get(found.seq)
+
+        return why(plan, found, names.plan_of, joined_as)
+
+    def _names(self) -> DefinedNames:
+        _, definitions = self._catalog.feeds.definitions()
+        return DefinedNames(definitions)
+
+    def _plan(self, text: str) -> Node:
+        names = self._names()
+        statement = self._query_in(text, names)
+        feed = statement.name if isinstance(statement, CreateFeed) else ""
+        return expand(build(statement.query, names, feed=feed), names.plan_of)
+
+    def _query_in(self, text: str, names: DefinedNames) -> Ask | CreateFeed:
+        """The one query of a text: `from …`, `create feed …`, `explain …`, or the name of a feed."""
+        if names.kind_of(text.strip()) is not None:
+            return Ask(Query(Named(text.strip())))
+        statements = parse(text)
+        statement = statements[0] if len(statements) == 1 else None
+        if isinstance(statement, Explain):
+            statement = statement.statement
+        if not isinstance(statement, (Ask, CreateFeed)):
+            raise LanguageError(
+                "one query is wanted here", text=text, hint="from News where title contains 'x'"
+            )
+        check(statement, names)
+        return statement
+
+    def _item(self, wanted: int | str) -> Item:
+        """By number, or the newest revision of a guid."""
+        column, value = ("identity", wanted) if isinstance(wanted, str) else ("seq", wanted)
+        for path in self._store.item_paths():
+            rows = pq.read_table(path, filters=pc.field(column) == pa.scalar(value)).sort_by("seq")
+            if rows.num_rows:
+                return list(items_of(rows))[-1]
+        raise CatalogError(
+            f"there is no item {wanted!r}", hint="`feedweir items FEED --json` tells their numbers"
+        )
+
+
+def row_of(item: Item) -> dict[str, object]:
+    """An item as one line of a list."""
+    return {
+        "seq": item.seq,
+        "time": item.time.isoformat(timespec="seconds"),
+        "source": item.source,
+        "title": item.title,
+        "link": item.link,
+        "guid": item.identity,
+        "revision": item.revision,
+    }

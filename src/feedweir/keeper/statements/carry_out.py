@@ -1,0 +1,80 @@
+"""Carry out the statements of a script in one transaction: all of them, or, when one is refused, none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from feedweir.catalog import Catalog
+from feedweir.errors import LanguageError
+from feedweir.keeper.names import DefinedNames
+from feedweir.keeper.statements import asking, feeds, showing, subscriptions
+from feedweir.keeper.statements.outcome import Desk, Outcome, Question
+from feedweir.language import Statement, check, parse
+from feedweir.language.statements import (
+    AlterFeed,
+    AlterSubscription,
+    Ask,
+    CreateFeed,
+    DefineWindow,
+    Describe,
+    DropFeed,
+    DropSubscription,
+    Explain,
+    RegisterFeed,
+    Show,
+    Subscribe,
+)
+from feedweir.plan.nodes import Node
+
+Answer = Callable[[Node], Outcome]
+"""Tries an expanded plan out."""
+
+
+def execute(
+    catalog: Catalog, text: str, now: datetime, *, owner: str = "", answer: Answer | None = None
+) -> tuple[Outcome, ...]:
+    """Carry out a script; queries without a name are answered after it, so that asking holds up nobody who changes."""
+    statements = parse(text)
+    with catalog.transaction():
+        _, definitions = catalog.feeds.definitions()
+        desk = Desk(catalog, DefinedNames(definitions), now, owner)
+        done = [_carry_out(desk, statement) for statement in statements]
+    return tuple(_answered(one, answer) for one in done)
+
+
+def _carry_out(desk: Desk, statement: Statement) -> Outcome | Question:
+    check(statement, desk.names)
+    match statement:
+        case RegisterFeed():
+            return feeds.register(desk, statement)
+        case CreateFeed():
+            return feeds.create(desk, statement)
+        case AlterFeed():
+            return feeds.alter(desk, statement)
+        case DropFeed():
+            return feeds.drop(desk, statement)
+        case Subscribe():
+            return subscriptions.subscribe(desk, statement)
+        case AlterSubscription():
+            return subscriptions.alter(desk, statement)
+        case DropSubscription():
+            return subscriptions.drop(desk, statement)
+        case Describe():
+            return showing.describe(desk, statement)
+        case Show():
+            return showing.show(desk, statement)
+        case Explain():
+            return asking.explain(desk, statement)
+        case Ask():
+            return asking.ask(desk, statement)
+        case DefineWindow(name):
+            return Outcome(message=f"{name} names a window in this script", name=name)
+
+
+def _answered(done: Outcome | Question, answer: Answer | None) -> Outcome:
+    if isinstance(done, Outcome):
+        return done
+    if answer is None:
+        raise LanguageError("nothing is stored here that a query could be asked about")
+    return answer(done.plan)

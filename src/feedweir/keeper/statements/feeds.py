@@ -1,0 +1,161 @@
+"""Statements about feeds: register, create, alter, drop."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from feedweir.catalog import Definition, FeedRecord, NewFeed, NewSubscription, SubscriptionRecord
+from feedweir.errors import CatalogError
+from feedweir.keeper.renaming import renamed_query, renamed_statement
+from feedweir.keeper.statements.outcome import Desk, Outcome
+from feedweir.language import feeds_used, format_statement, parse
+from feedweir.language.statements import (
+    EVERY_SOURCE,
+    AlterFeed,
+    CreateFeed,
+    DropFeed,
+    RegisterFeed,
+)
+
+
+def register(desk: Desk, statement: RegisterFeed) -> Outcome:
+    """A source made of another feed has no URL: it reads that feed, and is filled by whoever transforms its items."""
+    _put(desk, _source(desk, statement), is_replaced=False)
+    return Outcome(message=f"registered {statement.name}", name=statement.name)
+
+
+def create(desk: Desk, statement: CreateFeed) -> Outcome:
+    is_replaced = statement.or_replace and desk.names.kind_of(statement.name) is not None
+    _put(desk, _virtual(desk, replace(statement, or_replace=False)), is_replaced=is_replaced)
+    return Outcome(
+        message=f"{'replaced' if is_replaced else 'created'} {statement.name}", name=statement.name
+    )
+
+
+def alter(desk: Desk, statement: AlterFeed) -> Outcome:
+    name = statement.name
+    if desk.names.kind_of(name) == "source":
+        _alter_source(desk, statement)
+    else:
+        _alter_virtual(desk, statement)
+    if statement.rename is not None:
+        _rename(desk, name, statement.rename)
+        name = statement.rename
+    return Outcome(message=f"altered {name}", name=name)
+
+
+def drop(desk: Desk, statement: DropFeed) -> Outcome:
+    if statement.if_exists and desk.names.kind_of(statement.name) is None:
+        return Outcome(message=f"there was no {statement.name}", name=statement.name)
+    desk.catalog.feeds.drop(statement.name)
+    desk.names.remove(statement.name)
+    return Outcome(message=f"dropped {statement.name}", name=statement.name)
+
+
+def _source(desk: Desk, statement: RegisterFeed) -> NewFeed:
+    return NewFeed(
+        name=statement.name,
+        kind="source",
+        statement=format_statement(statement),
+        url=statement.url,
+        reads=_reads([statement.feed] if statement.feed else []),
+        owner=desk.owner,
+        created_at=desk.now,
+    )
+
+
+def _virtual(desk: Desk, statement: CreateFeed) -> NewFeed:
+    return NewFeed(
+        name=statement.name,
+        kind="virtual",
+        statement=format_statement(statement),
+        reads=_reads(feeds_used(statement.query)),
+        owner=desk.owner,
+        created_at=desk.now,
+    )
+
+
+def _reads(names: list[str] | tuple[str, ...]) -> tuple[str, ...]:
+    """Feeds by name; all sources together are no feed."""
+    return tuple(name for name in names if name != EVERY_SOURCE)
+
+
+def _put(desk: Desk, new: NewFeed, *, is_replaced: bool) -> None:
+    feeds = desk.catalog.feeds
+    id_ = feeds.replace(new) if is_replaced else feeds.add([new])[0]
+    desk.names.put(Definition(id_, new.name, new.kind, new.statement))
+
+
+def _alter_source(desk: Desk, statement: AlterFeed) -> None:
+    if statement.rename is not None:
+        hint = f"create feed {statement.rename} from {statement.name}"
+        raise CatalogError(
+            f"a source keeps its name: the items of {statement.name!r} are known by it", hint=hint
+        )
+    record = desk.catalog.feeds.named(statement.name)
+    (registered,) = parse(record.statement)
+    assert isinstance(registered, RegisterFeed), "a source is kept as the statement that registers it"
+    url = registered.url if statement.url is None else statement.url
+    every = registered.every if statement.every is None else statement.every
+    changed = replace(registered, url=url, every=every)
+    if changed != registered:
+        _put(desk, replace(_source(desk, changed), owner=record.owner), is_replaced=True)
+    if statement.is_paused is not None:
+        _pause(desk, statement.name, is_paused=statement.is_paused)
+
+
+def _pause(desk: Desk, name: str, *, is_paused: bool) -> None:
+    state = desk.catalog.sources.named(name).state
+    desk.catalog.sources.save([replace(state, status="paused" if is_paused else "active")])
+
+
+def _alter_virtual(desk: Desk, statement: AlterFeed) -> None:
+    if statement.is_paused is not None:
+        raise CatalogError(
+            f"{statement.name!r} is a virtual feed and is not fetched",
+            hint="pause its sources, or the subscriptions to it",
+        )
+    if statement.query is not None:
+        owner = desk.catalog.feeds.named(statement.name).owner
+        changed = CreateFeed(statement.name, statement.query)
+        _put(desk, replace(_virtual(desk, changed), owner=owner), is_replaced=True)
+
+
+def _rename(desk: Desk, old: str, new: str) -> None:
+    """What names the feed names it anew: its own statement, the feeds that read it, the subscriptions to it."""
+    feeds, query = desk.catalog.feeds, desk.names.query_of(old)
+    assert query is not None, "only virtual feeds are renamed"
+    record = feeds.named(old)
+    statement = format_statement(CreateFeed(new, query))
+    readers = [feeds.named(name) for name in feeds.readers(old)]
+    feeds.rename(old, new, statement)
+    desk.names.remove(old)
+    desk.names.put(Definition(record.id, new, "virtual", statement))
+    for reader in readers:
+        _reads_renamed(desk, reader, old, new)
+    for subscription in desk.catalog.subscriptions.all(feed=new):
+        _subscribes_renamed(desk, subscription, old, new)
+
+
+def _subscribes_renamed(desk: Desk, record: SubscriptionRecord, old: str, new: str) -> None:
+    changed = NewSubscription(
+        feed=new,
+        statement=renamed_statement(record.statement, old, new),
+        channel=record.channel,
+        target=record.target,
+        schedule=record.schedule,
+        options=record.options,
+        owner=record.owner,
+        created_at=record.created_at,
+    )
+    desk.catalog.subscriptions.replace(record.id, changed)
+
+
+def _reads_renamed(desk: Desk, reader: FeedRecord, old: str, new: str) -> None:
+    (statement,) = parse(reader.statement)
+    if isinstance(statement, CreateFeed):
+        put = _virtual(desk, replace(statement, query=renamed_query(statement.query, old, new)))
+    else:
+        assert isinstance(statement, RegisterFeed), "a feed is kept as the statement that makes it"
+        put = _source(desk, replace(statement, feed=new))
+    _put(desk, replace(put, owner=reader.owner), is_replaced=True)

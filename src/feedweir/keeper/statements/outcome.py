@@ -1,0 +1,39 @@
+"""What statements are carried out with, and what they answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from feedweir.catalog import Catalog
+from feedweir.keeper.names import DefinedNames
+from feedweir.plan.nodes import Node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one statement did, or what it answers."""
+
+    message: str
+    name: str = ""
+    """The feed or subscription it was about."""
+    rows: tuple[dict[str, Any], ...] = ()
+    """What a statement that asks was answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query to be tried out once the script is carried out; its virtual feeds are replaced by what they were then."""
+
+    plan: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Where the statements of one script are carried out."""
+
+    catalog: Catalog
+    names: DefinedNames
+    now: datetime
+    owner: str

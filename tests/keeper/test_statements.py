@@ -1,0 +1,208 @@
+"""Statements carried out: each does what it says, and a script is one act."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from feedweir.errors import CatalogError, FeedweirError, LanguageError
+from feedweir.keeper.weir import Weir
+
+NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
+BEGUN = """
+register feed http://example.org/post as Post;
+register feed http://example.org/notes as Notes;
+create feed Water from (Post | Notes) as $r where $r[title contains 'river'];
+create feed Calm from Water as $w join last 3 days on Notes as $n with $w[title similar window.title]
+    where $w[not (title contains 'flood')];
+create feed Paired from xscl { Water//item[author->a] FOLLOWED BY{a=b, 3 days} Notes//item[author->b] };
+"""
+
+
+@pytest.fixture
+def weir(tmp_path: Path) -> Weir:
+    opened = Weir.open(tmp_path, clock=lambda: NOON)
+    opened.execute(BEGUN)
+    return opened
+
+
+def rows(weir: Weir, statement: str) -> list[dict[str, object]]:
+    (outcome,) = weir.execute(statement)
+    return list(outcome.rows)
+
+
+def facts(weir: Weir, statement: str) -> dict[str, object]:
+    return {str(row["what"]): row["value"] for row in rows(weir, statement)}
+
+
+def test_a_script_of_which_one_statement_is_refused_changes_nothing(weir: Weir) -> None:
+    version = weir.catalog.feeds.version()
+    with pytest.raises(FeedweirError):
+        weir.execute("alter feed Post pause; subscribe to Water output file 'w.rss'; drop feed Post")
+    assert weir.catalog.feeds.version() == version
+    assert weir.catalog.sources.named("Post").state.status == "active"
+    assert not weir.catalog.subscriptions.all()
+
+
+def test_a_source_gets_another_url_and_keeps_what_reads_it(weir: Weir) -> None:
+    weir.execute("alter feed Post url https://example.org/other, every 2 hours")
+    assert weir.catalog.sources.named("Post").state.url == "https://example.org/other"
+    assert "every 2 hours" in weir.catalog.feeds.named("Post").statement
+    assert weir.catalog.feeds.readers("Post") == ("Water",)
+
+
+def test_a_source_is_paused_and_resumed(weir: Weir) -> None:
+    weir.execute("alter feed Post pause")
+    assert [row["status"] for row in rows(weir, "show sources like 'post'")] == ["paused"]
+    assert not [source for source in weir.catalog.sources.due(NOON, 10) if source.name == "Post"]
+    weir.execute("alter feed Post resume")
+    assert weir.catalog.sources.named("Post").state.status == "active"
+
+
+def test_a_source_keeps_its_name(weir: Weir) -> None:
+    with pytest.raises(CatalogError, match="create feed News from Post"):
+        weir.execute("alter feed Post rename to News")
+
+
+def test_a_virtual_feed_is_not_paused(weir: Weir) -> None:
+    with pytest.raises(CatalogError, match="subscriptions to it"):
+        weir.execute("alter feed Water pause")
+
+
+def test_a_virtual_feed_gets_another_query_and_keeps_its_number(weir: Weir) -> None:
+    before = weir.catalog.feeds.named("Water")
+    weir.execute("alter feed Water from * where title contains 'flood'")
+    after = weir.catalog.feeds.named("Water")
+    assert after.id == before.id
+    assert after.reads == ()
+    assert "flood" in after.statement
+
+
+def test_a_renamed_feed_is_renamed_wherever_it_is_read(weir: Weir) -> None:
+    weir.execute("subscribe to Water as Desk output file 'w.rss'")
+    number = weir.catalog.feeds.named("Water").id
+    weir.execute("alter feed Water rename to Rivers")
+    assert weir.catalog.feeds.find("Water") is None
+    assert weir.catalog.feeds.named("Rivers").id == number
+    for reader in ("Calm", "Paired"):
+        assert "Water" not in weir.catalog.feeds.named(reader).statement
+        assert "Rivers" in weir.catalog.feeds.named(reader).reads
+    assert "to Rivers" in weir.catalog.subscriptions.all()[0].statement
+    weir.execute("create feed Water from Rivers; alter feed Rivers rename to rivers")
+    assert weir.catalog.feeds.named("Water").reads == ("rivers",)
+    weir.refresh_set()
+    assert not weir.catalog.failures.latest()
+
+
+def test_a_feed_is_not_renamed_to_a_name_that_is_taken(weir: Weir) -> None:
+    with pytest.raises(CatalogError):
+        weir.execute("alter feed Water rename to Calm")
+
+
+def test_a_feed_that_others_read_is_not_dropped(weir: Weir) -> None:
+    with pytest.raises(CatalogError, match="Calm"):
+        weir.execute("drop feed Water")
+    assert weir.execute("drop feed if exists Nothing")[0].message == "there was no Nothing"
+
+
+def test_replacing_a_feed_is_kept_as_creating_it(weir: Weir) -> None:
+    weir.execute("create or replace feed Water from Post")
+    assert weir.catalog.feeds.named("Water").statement.startswith("create feed Water")
+
+
+def test_a_source_can_be_made_of_a_virtual_feed(weir: Weir) -> None:
+    weir.execute("register feed Water apply 'short.xsl' as Short")
+    record = weir.catalog.feeds.named("Short")
+    assert (record.kind, record.reads) == ("source", ("Water",))
+    assert weir.push("Short", b"<rss/>") == 1
+
+
+def test_a_subscription_is_made_changed_paused_and_dropped(weir: Weir) -> None:
+    weir.execute("subscribe to Water as Desk apply 'T.xsl' output mail 'a@example.org' every 3 hours")
+    (record,) = weir.catalog.subscriptions.all()
+    assert (record.channel, record.target, dict(record.schedule)) == (
+        "mail",
+        "a@example.org",
+        {"every_s": 10_800},
+    )
+    assert record.options == {"name": "Desk", "apply": "T.xsl"}
+    weir.execute("alter subscription Desk output file 'w.rss', every 10 minutes, pause")
+    (changed,) = weir.catalog.subscriptions.all()
+    assert (changed.id, changed.channel, changed.target, changed.status) == (
+        record.id,
+        "file",
+        "w.rss",
+        "paused",
+    )
+    assert dict(changed.schedule) == {"every_s": 600}
+    assert changed.options["apply"] == "T.xsl"
+    weir.execute(f"alter subscription Desk rename to Table; drop subscription '{record.id}'")
+    assert not weir.catalog.subscriptions.all()
+    assert weir.execute("drop subscription if exists Desk")[0].message == "there was no subscription Desk"
+
+
+def test_two_subscriptions_do_not_share_a_name(weir: Weir) -> None:
+    weir.execute("subscribe to Water as Desk output file 'w.rss'")
+    with pytest.raises(CatalogError, match="already"):
+        weir.execute("subscribe to Calm as Desk output file 'c.rss'")
+    with pytest.raises(CatalogError, match="Desk"):
+        weir.execute("drop subscription Desc")
+
+
+def test_what_there_is_can_be_shown(weir: Weir) -> None:
+    weir.execute("subscribe to Water output file 'w.rss'")
+    assert [row["name"] for row in rows(weir, "show sources")] == ["Notes", "Post"]
+    assert [row["name"] for row in rows(weir, "show feeds")] == ["Calm", "Paired", "Water"]
+    assert [row["name"] for row in rows(weir, "show feeds like '*A*r'")] == ["Water"]
+    assert [row["feed"] for row in rows(weir, "show subscriptions")] == ["Water"]
+    assert not rows(weir, "show failures")
+
+
+def test_statistics_count_what_feeds_got(weir: Weir) -> None:
+    weir.push("Post", b"<rss version='2.0'><channel><item><title>river</title></item></channel></rss>")
+    weir.run()
+    hits = {str(row["name"]): row["hits"] for row in rows(weir, "show statistics")}
+    assert hits == {"Calm": 0, "Notes": 0, "Paired": 0, "Post": 1, "Water": 1}
+
+
+def test_a_feed_and_a_subscription_are_described(weir: Weir) -> None:
+    weir.execute("subscribe to Water as Desk output file 'w.rss' every 1 day")
+    water = facts(weir, "describe Water")
+    assert water["read_by"] == ["Calm", "Paired"]
+    assert water["subscriptions"] == ["Desk"]
+    assert facts(weir, "describe Post")["url"] == "http://example.org/post"
+    assert facts(weir, "describe subscription Desk")["every_s"] == 86_400
+
+
+def test_an_explanation_tells_the_rules_and_changes_nothing(weir: Weir) -> None:
+    version = weir.catalog.feeds.version()
+    (outcome,) = weir.execute("explain create feed Late from Calm where title contains 'late'")
+    assert outcome.message.startswith("as written\n  σ")
+    assert "push_through_joins" in outcome.message
+    assert weir.catalog.feeds.version() == version
+    assert "<svg" in weir.explain("Calm").svg
+    assert "digraph" in weir.explain("Calm").dot
+
+
+def test_a_query_without_a_name_is_answered(weir: Weir) -> None:
+    weir.push("Post", b"<rss version='2.0'><channel><item><title>river</title></item></channel></rss>")
+    weir.run()
+    made, answer = weir.execute("create feed Late from Post; from Late where title contains 'river'")
+    assert made.name == "Late"
+    assert answer.message == "1 of the newest 1 items"
+    assert [row["title"] for row in answer.rows] == ["river"]
+
+
+def test_a_window_is_defined_for_its_script(weir: Weir) -> None:
+    weir.execute(
+        "define window Lately as 3 days;"
+        "create feed Twice from Post join last Lately on Notes with [title = window.title]"
+    )
+    assert "last 3 days" in weir.catalog.feeds.named("Twice").statement
+
+
+def test_only_one_query_can_be_tried_out(weir: Weir) -> None:
+    with pytest.raises(LanguageError, match="one query"):
+        weir.preview("drop feed Water")
