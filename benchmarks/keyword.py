@@ -67,8 +67,9 @@ def kernels(work: excite.Workload) -> dict[str, object]:
     for name in names:
         core = matcher(name, work.queries, work.n_terms)
         core.match(work.documents.head(1))
-        found, seconds = timed(lambda core=core: core.match(work.documents))
-        rates[name] = len(work.documents) / seconds
+        runs = [timed(lambda core=core: core.match(work.documents)) for _ in range(3)]
+        found = runs[0][0]
+        rates[name] = len(work.documents) / min(seconds for _, seconds in runs)
         answers[name] = np.sort(found.rows.astype(np.int64) * len(work.queries) + found.queries)
         if name == "shared":
             touched = {"tests_per_item": found.tests / len(work.documents)}
