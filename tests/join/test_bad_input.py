@@ -93,6 +93,15 @@ def test_one_query_does_not_change_the_results_of_another() -> None:
     assert matches(alone, stream, 2) == [match for match in matches(both, stream, 2) if match.key == 1]
 
 
+def test_a_chain_of_joins_without_equalities_is_decided_by_times_alone() -> None:
+    inner = PatternJoin("join", block("a", "y"), block("b", "x"), (), TimeSpan(timedelta(microseconds=1)))
+    outer = PatternJoin("followed by", inner, block("c", "z"), (), TimeSpan(timedelta(microseconds=5)))
+    joins = compile_joins([JoinQuery(1, outer)])
+    stream = [item(1, 4, "<x/>", "source S"), item(2, 5, "<y/>", "source S"), item(3, 7, "<z/>", "source S")]
+    for cut in (1, 2, 3):
+        assert [match.items for match in matches(joins, stream, cut)] == [(2, 1, 3)]
+
+
 def test_a_document_that_no_pattern_matches_costs_nothing_and_breaks_nothing() -> None:
     joins = compile_joins([same_title(DAY)])
     assert (

@@ -24,7 +24,7 @@ from feedweir.join.intake import Texts, intake
 from feedweir.join.query import filled
 from feedweir.join.rows import BindingRows, concatenated
 from feedweir.join.state import JoinState, Reach, Segment, compacted, extended, states_named
-from feedweir.join.values import keys_of, stable_number
+from feedweir.join.values import NO_VALUE, keys_of, stable_number
 from feedweir.join.variables import result_variable
 from feedweir.join.windows import FOREVER, JoinBounds, running_clock
 
@@ -386,11 +386,14 @@ def _segment(
 def _inner_rows(
     level: Level, inner: list[tuple[int, Derived]], numbers: Longs, times: Longs
 ) -> tuple[BindingRows, Texts]:
-    """Results of inner joins: each variable is bound once, below one root."""
+    """Results of inner joins: each variable is bound once, below one root, which joins without equalities meet on."""
     known = {variable.number: place for place, variable in enumerate(level.variables)}
     rows: list[tuple[int, int, int, int, int, int]] = []
     texts: list[tuple[int, int, str]] = []
     for place, document in inner:
+        root = result_variable(document.stream, "").number
+        if root in known:
+            rows.append((NO_VALUE, NO_VALUE, root, int(numbers[place]), int(times[place]), -1))
         for column, name in enumerate(document.names):
             number = result_variable(document.stream, name).number
             if number not in known:
