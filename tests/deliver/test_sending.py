@@ -1,0 +1,288 @@
+"""The sender: nothing is lost, nothing is sent twice under two names, whoever dies and whenever."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from feedweir.catalog import Catalog
+from feedweir.deliver.retry import RETRIES, RetryPolicy, next_try
+from feedweir.deliver.transform import Transformer
+from feedweir.errors import DeliveryError
+from tests.deliver.musical import NOON, numbered
+from tests.deliver.outgoing import (
+    Catalogs,
+    Clock,
+    Crash,
+    Memory,
+    Scripted,
+    arrive,
+    sender_of,
+    step,
+    subscribed,
+)
+
+ITEMS = numbered(60)
+
+
+@pytest.fixture(scope="module")
+def catalogs(tmp_path_factory: pytest.TempPathFactory) -> Catalogs:
+    return Catalogs(tmp_path_factory.mktemp("catalogs"))
+
+
+@pytest.fixture
+def catalog(catalogs: Catalogs) -> Iterator[Catalog]:
+    with catalogs.new() as opened:
+        yield opened
+
+
+LUCK = ["ok", "ok", "busy", "lost answer", "die before", "die after"]
+actions = st.one_of(
+    st.tuples(st.just("arrive"), st.integers(0, 2), st.integers(1, 7)),
+    st.tuples(st.just("send"), st.integers(0, 1), st.just(0)),
+    st.tuples(st.just("wait"), st.sampled_from([1, 20, 61, 4_000]), st.just(0)),
+)
+SCHEDULES = ({}, {"count": 3, "longest_wait_s": 600, "per_message": 4}, {"every_s": 3_600, "cap": [1, 60]})
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(actions, min_size=4, max_size=24), st.lists(st.sampled_from(LUCK), max_size=20))
+def test_whatever_happens_every_entry_arrives_under_one_key(
+    catalogs: Catalogs, script: list[tuple[str, int, int]], luck: list[str]
+) -> None:
+    clock, channel, expected = Clock(), Scripted(list(luck)), set[tuple[int, int]]()
+    with catalogs.new() as catalog:
+        ids = [subscribed(catalog, schedule=schedule) for schedule in SCHEDULES]
+        senders = [new_sender(catalog, channel, clock, number) for number in range(2)]
+        next_seq = dict.fromkeys(ids, 1)
+        for what, which, count in script:
+            if what == "arrive":
+                id_ = ids[which]
+                seqs = range(next_seq[id_], min(next_seq[id_] + count, 60))
+                next_seq[id_] += len(seqs)
+                arrive(catalog, id_, seqs, clock.now)
+                expected.update((id_, seq) for seq in seqs)
+            elif what == "wait":
+                clock.advance(which)
+            else:
+                try:
+                    step(senders[which])
+                except Crash:  # another takes its place, and knows nothing of it
+                    senders[which] = new_sender(catalog, channel, clock, which)
+        channel.script.clear()
+        for _ in range(40):
+            if set(catalog.outbox.counts()) <= {"sent"}:
+                break
+            clock.advance(4_000)
+            step(senders[0])
+        assert set(catalog.outbox.counts()) <= {"sent"}
+    assert channel.once_each() == sorted(expected)
+    contents: dict[str, tuple[int, ...]] = {}
+    for key, _, seqs in channel.received:
+        assert contents.setdefault(key, seqs) == seqs
+
+
+def new_sender(catalog: Catalog, channel: Scripted, clock: Clock, number: int):  # type: ignore[no-untyped-def]
+    new_sender.count += 1  # type: ignore[attr-defined]
+    return sender_of(
+        catalog,
+        Memory(ITEMS),
+        {"hook": channel},
+        clock,
+        f"{number}.{new_sender.count}",  # type: ignore[attr-defined]
+    )
+
+
+new_sender.count = 0  # type: ignore[attr-defined]
+
+
+def test_without_trouble_nothing_is_sent_twice(catalog: Catalog) -> None:
+    clock, channel = Clock(), Scripted()
+    id_ = subscribed(catalog)
+    arrive(catalog, id_, range(1, 6), clock.now)
+    one, two = (sender_of(catalog, Memory(ITEMS), {"hook": channel}, clock, name) for name in ("one", "two"))
+    assert step(one) == 1
+    assert step(two) == 0
+    clock.advance(1_000)
+    assert step(one) == step(two) == 0
+    assert [seqs for _, _, seqs in channel.received] == [(1, 2, 3, 4, 5)]
+
+
+def test_a_sender_that_died_after_sending_is_repeated_under_the_same_key(catalog: Catalog) -> None:
+    clock, channel = Clock(), Scripted(["die after"])
+    id_ = subscribed(catalog)
+    arrive(catalog, id_, [1, 2], clock.now)
+    with pytest.raises(Crash):
+        step(sender_of(catalog, Memory(ITEMS), {"hook": channel}, clock, "one"))
+    arrive(catalog, id_, [3], clock.now)
+    two = sender_of(catalog, Memory(ITEMS), {"hook": channel}, clock, "two")
+    assert step(two) == 0, "the lease has not ended"
+    clock.advance(61)
+    assert step(two) == 1
+    assert step(two) == 1
+    first, again, new = channel.received
+    assert first == again
+    assert first[0] != new[0]
+    assert new[2] == (3,)
+
+
+def test_what_was_sent_counts_as_sent_even_when_the_lease_had_ended(catalog: Catalog) -> None:
+    clock = Clock()
+    id_ = subscribed(catalog)
+    arrive(catalog, id_, [1], clock.now)
+
+    class Slow(Scripted):
+        async def send(self, parcel):  # type: ignore[no-untyped-def]
+            await super().send(parcel)
+            clock.advance(500)
+
+    slow = Slow()
+    assert step(sender_of(catalog, Memory(ITEMS), {"hook": slow}, clock, "one")) == 1
+    assert step(sender_of(catalog, Memory(ITEMS), {"hook": slow}, clock, "two")) == 0
+    assert len(slow.received) == 1
+
+
+def test_a_failure_is_tried_again_later_and_later(catalog: Catalog) -> None:
+    clock, channel = Clock(), Scripted(["busy"] * 5)
+    id_ = subscribed(catalog, channel="webhook")
+    arrive(catalog, id_, [1], clock.now)
+    sender = sender_of(catalog, Memory(ITEMS), {"webhook": channel}, clock)
+    tries = []
+    while not channel.received:
+        before = len(channel.script)
+        step(sender)
+        if len(channel.script) < before or channel.received:
+            tries.append(clock.now)
+        clock.advance(1)
+    waits = [(later - sooner).total_seconds() for sooner, later in pairwise(tries)]
+    assert waits == sorted(waits)
+    assert 3 <= waits[0] <= 6
+    assert 300 <= waits[-1] <= 410
+    outcomes = [line.outcome for line in catalog.deliveries.of(id_)]
+    assert outcomes == ["sent"] + ["failed"] * 5
+
+
+def test_a_refusal_is_a_dead_letter_with_its_reason_and_can_be_replayed(catalog: Catalog) -> None:
+    clock, channel = Clock(), Scripted(["refused"])
+    id_ = subscribed(catalog)
+    arrive(catalog, id_, [1, 2], clock.now)
+    sender = sender_of(catalog, Memory(ITEMS), {"hook": channel}, clock)
+    step(sender)
+    dead = catalog.outbox.entries(state="dead")
+    assert [entry.reason for entry in dead] == ["not for me"] * 2
+    arrive(catalog, id_, [3], clock.now)
+    assert step(sender) == 1, "the dead do not hold up the living"
+    assert catalog.outbox.replay(now=clock.now, subscription_id=id_) == 2
+    assert step(sender) == 1
+    assert channel.once_each() == [(id_, 1), (id_, 2), (id_, 3)]
+    assert [line.outcome for line in catalog.deliveries.of(id_)][:4] == [
+        "sent",
+        "sent",
+        "replayed",
+        "replayed",
+    ]
+
+
+def test_a_target_that_is_gone_is_left_alone(catalog: Catalog) -> None:
+    clock, channel = Clock(), Scripted(["gone"])
+    id_ = subscribed(catalog)
+    arrive(catalog, id_, [1], clock.now)
+    sender = sender_of(catalog, Memory(ITEMS), {"hook": channel}, clock)
+    step(sender)
+    assert catalog.subscriptions.with_id(id_).status == "paused"
+    arrive(catalog, id_, [2], clock.now)
+    clock.advance(100_000)
+    assert step(sender) == 0
+
+
+def test_one_bad_subscription_does_not_stop_the_others(catalog: Catalog) -> None:
+    clock, channel = Clock(), Scripted()
+    bad = subscribed(catalog, schedule={"every_s": "often"})
+    sheet = subscribed(catalog, options={"apply": "NoSuchSheet"})
+    good = subscribed(catalog)
+    for id_ in (bad, sheet, good):
+        arrive(catalog, id_, [1], clock.now)
+    with Transformer() as transformer:
+        sender = sender_of(catalog, Memory(ITEMS), {"hook": channel}, clock, transformer=transformer)
+        assert step(sender) == 1
+    assert channel.once_each() == [(good, 1)]
+    assert "every_s" in catalog.failures.of("subscription", str(bad))[0].reason
+    assert "NoSuchSheet" in catalog.outbox.entries(subscription_id=sheet)[0].reason
+    assert catalog.outbox.entries(subscription_id=bad)[0].state == "pending"
+
+
+def test_entries_of_a_channel_that_this_sender_does_not_carry_wait(catalog: Catalog) -> None:
+    clock, channel = Clock(), Scripted()
+    id_ = subscribed(catalog, channel="pigeon")
+    arrive(catalog, id_, [1], clock.now)
+    assert step(sender_of(catalog, Memory(ITEMS), {"hook": channel}, clock)) == 0
+    assert step(sender_of(catalog, Memory(ITEMS), {"pigeon": channel}, clock)) == 1
+
+
+def test_an_item_that_is_kept_no_more_is_a_dead_letter(catalog: Catalog) -> None:
+    clock = Clock()
+    arrive(catalog, subscribed(catalog), [1], clock.now)
+    step(sender_of(catalog, Memory(), {"hook": Scripted()}, clock))
+    assert "kept no more" in catalog.outbox.entries(state="dead")[0].reason
+
+
+def test_a_digest_goes_by_count_or_longest_wait(catalog: Catalog) -> None:
+    clock, channel = Clock(), Scripted()
+    id_ = subscribed(catalog, schedule={"count": 3, "longest_wait_s": 600})
+    sender = sender_of(catalog, Memory(ITEMS), {"hook": channel}, clock)
+    arrive(catalog, id_, [1, 2], clock.now)
+    assert step(sender) == 0
+    arrive(catalog, id_, [3], clock.now)
+    assert step(sender) == 1
+    arrive(catalog, id_, [4], clock.now)
+    clock.advance(599)
+    assert step(sender) == 0
+    clock.advance(1)
+    assert step(sender) == 1
+    assert [seqs for _, _, seqs in channel.received] == [(1, 2, 3), (4,)]
+
+
+def test_a_muted_subscription_is_served_as_soon_as_it_is_unmuted(catalog: Catalog) -> None:
+    clock, channel = Clock(), Scripted()
+    until = (NOON + timedelta(hours=3)).isoformat()
+    id_ = subscribed(catalog, schedule={"mute_until": until})
+    arrive(catalog, id_, [1], clock.now)
+    sender = sender_of(catalog, Memory(ITEMS), {"hook": channel}, clock)
+    for _ in range(3):
+        assert step(sender) == 0
+        clock.advance(3_600)
+    assert step(sender) == 1
+
+
+@given(st.integers(1, 30), st.sampled_from(sorted(RETRIES)), st.one_of(st.none(), st.floats(0, 1e9)))
+@settings(max_examples=40, deadline=None)
+def test_waits_between_tries_stay_within_their_bounds(
+    attempt: int, channel: str, asked: float | None
+) -> None:
+    policy = RETRIES[channel]
+    at = next_try(policy, "key", attempt, DeliveryError("x", retry_after_s=asked), NOON)
+    if attempt >= policy.attempts:
+        assert at is None
+        return
+    assert at is not None
+    wait_s = (at - NOON).total_seconds()
+    assert wait_s <= max(policy.most_s, 86_400)
+    assert wait_s >= min(asked or 0, 86_400) - 1e-3
+    assert wait_s >= policy.first_s * (1 - policy.jitter) - 1e-3
+    assert at == next_try(policy, "key", attempt, DeliveryError("x", retry_after_s=asked), NOON)
+
+
+def test_different_messages_are_not_retried_in_step() -> None:
+    policy = RetryPolicy()
+    times = {next_try(policy, f"key {number}", 3, DeliveryError("x"), NOON) for number in range(50)}
+    assert len(times) == 50
+
+
+def test_a_final_failure_is_never_tried_again() -> None:
+    assert next_try(RetryPolicy(), "key", 1, DeliveryError("x", is_final=True), NOON) is None
+    assert DeliveryError("x", is_gone=True).is_final
