@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,9 +18,9 @@ from feedweir.match import CompiledSet, Matches, compile_set, open_set
 from feedweir.match.meaning import holds as holds_in_meaning
 from feedweir.match.store import whole_predicate
 from feedweir.match.wire import predicate_from_json, predicate_to_json
-from feedweir.plan.predicates import Predicate
+from feedweir.plan.predicates import And, AtLeast, Contains, Not, Predicate, Term
 from feedweir.plan.query import Query
-from tests.match.generated import items, predicates, queries
+from tests.match.generated import START, items, predicates, queries
 from tests.naive import holds
 
 quick = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
@@ -98,6 +99,22 @@ def test_batches_may_be_cut_anywhere(asked: list[Query], batch: list[Item], size
         for row, key in pairs_of(compiled_set.match(whole.slice(start, size)))
     ]
     assert cut == pairs_of(compiled_set.match(whole))
+
+
+def test_some_of_several_is_exact_for_every_combination() -> None:
+    words = ("a", "b", "c", "d", "e")
+    terms = tuple(map(Term, words))
+    counts = [Contains(None, terms, least) for least in range(7)]
+    parts = tuple(Contains("title", (term,), 1) for term in terms)
+    nested = [AtLeast(least, (*parts[:3], And(parts[2:4]), Not(parts[4]))) for least in range(7)]
+    asked = [Query(key, (), predicate) for key, predicate in enumerate(counts + nested)]
+    asked += [Query(len(asked) + key, (), Not(predicate)) for key, predicate in enumerate(counts + nested)]
+    batch = [
+        Item(source="s", identity="", title=" ".join(some), arrived=START)
+        for size in range(6)
+        for some in combinations(words, size)
+    ]
+    assert pairs_of(compiled(asked).match(batch_of(batch))) == naive_pairs(asked, batch)
 
 
 @pytest.mark.nightly
