@@ -23,6 +23,7 @@ from feedweir.items.model import Item
 from feedweir.items.schema import items_of
 from feedweir.keeper.names import DefinedNames
 from feedweir.keeper.weir import Weir
+from tests.engine.test_crashes import Countdown, Crash
 from tests.naive import elements_of
 
 START = datetime(2026, 6, 1, tzinfo=UTC)
@@ -106,7 +107,7 @@ entries = st.builds(
     titles,
     st.sampled_from(["ann", "bob"]),
     st.integers(0, 5),
-    st.sampled_from([0, 0, 1, 5, -2, 30]),
+    st.sampled_from([0, 0, 1, 6, -2, 30]),
     st.sampled_from([None, 0, 3, 20, -4]),
 )
 histories: st.SearchStrategy[list[Entry]] = st.lists(entries, max_size=20)
@@ -173,9 +174,22 @@ FLOOD = [
 ]
 
 
+EDGES = [
+    Entry("Notes", "river", "ann", 1, 0, 0),
+    Entry("Post", "river", "ann", 1, 6, 0),
+    Entry("Crier", "river", "ann", 1, 8, 0),
+    Entry("Crier", "river", "ann", 1, 1, 0),
+    Entry("Notes", "river", "bob", 1, -2, 20),
+    Entry("Post", "river", "bob", 1, 6, 0),
+    Entry("Crier", "river", "bob", 1, 0, 0),
+]
+"""Times that lie a window's length apart, equal times, a clock that went back."""
+
+
 @settings(max_examples=8, deadline=None)
 @given(histories)
 @example(FLOOD)
+@example(EDGES)
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_one_process_joins_what_the_obvious_meaning_says(size: int, history: list[Entry]) -> None:
     with (
@@ -242,3 +256,28 @@ def test_spark_joins_what_the_obvious_meaning_says(spark: SparkSession, tmp_path
         finally:
             query.stop()
         assert published(weir) == obvious(weir, items_in(weir))
+
+
+def test_a_crash_at_any_rename_joins_nothing_twice_and_forgets_nothing(tmp_path: Path) -> None:
+    shown = told([*FLOOD, *EDGES])
+    for left in (2, 11, 24, 37):
+        directory = tmp_path / str(left)
+        with Weir.open(directory, clock=lambda: START) as weir:
+            weir.execute(STATEMENTS)
+        with pytest.MonkeyPatch.context() as patch:
+            countdown = Countdown(patch)
+            countdown.left, countdown.happens_first = left, left % 2 == 0
+            try:
+                _run_from_files(directory, shown)
+            except Crash:
+                _run_from_files(directory, shown)
+        with Weir.open(directory, clock=lambda: START) as weir:
+            assert published(weir) == obvious(weir, items_in(weir))
+            assert len(items_in(weir)) == len(shown)
+
+
+def _run_from_files(directory: Path, shown: Sequence[Shown]) -> None:
+    with Weir.open(directory, clock=lambda: START) as weir:
+        weir.run()
+        run(weir, cut(shown, 3)[weir.log.latest() :])
+        compact(weir.store)

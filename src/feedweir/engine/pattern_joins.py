@@ -62,10 +62,10 @@ def reach(joins: Iterable[PatternJoin]) -> timedelta | None:
 
 
 def since_of(joins: Sequence[PatternJoin], new: Iterable[Reading]) -> datetime:
-    """No document of a match with one of these is older."""
+    """Every document of a match with one of these is later; one that is just as far away as it may be, too."""
     far = reach(joins)
     first = min((reading.item.time for reading in new), default=None)
-    return EARLIEST if far is None or first is None else before(first, far)
+    return EARLIEST if far is None or first is None else before(first, far + timedelta.resolution)
 
 
 def completed(

@@ -1,0 +1,133 @@
+"""Trying a query out: what a back-test finds is what the live feed got; reasons agree with what is in the feed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import example, given, settings
+
+from feedweir.engine.why import Clause
+from feedweir.errors import CatalogError
+from feedweir.keeper.weir import Weir
+from tests.engine.test_joins import (
+    FLOOD,
+    JOINED,
+    START,
+    STATEMENTS,
+    Entry,
+    cut,
+    histories,
+    items_in,
+    run,
+    told,
+)
+
+QUERIES = (
+    "from Post | Notes where title contains 'river'",
+    "from * where search 'flood -otter'",
+    "create feed Unborn from (Alike | Followed) as $r where $r[not (title contains 'music')]",
+)
+
+
+@pytest.fixture
+def flooded(tmp_path: Path) -> Iterator[Weir]:
+    with Weir.open(tmp_path, clock=lambda: START) as weir:
+        weir.execute(STATEMENTS)
+        run(weir, cut(told(FLOOD), 3))
+        yield weir
+
+
+@settings(max_examples=4, deadline=None)
+@given(histories)
+@example(FLOOD)
+def test_a_back_test_finds_what_the_live_feed_got(history: list[Entry]) -> None:
+    with TemporaryDirectory() as directory, Weir.open(directory, clock=lambda: START) as weir:
+        weir.execute(STATEMENTS)
+        for number, query in enumerate(QUERIES):
+            weir.execute(f"create feed Live{number} {query.removeprefix('create feed Unborn ')}")
+        run(weir, cut(told(history), 3))
+        for name, query in [*((name, name) for name in JOINED), *_live()]:
+            record = weir.catalog.feeds.named(name)
+            trial = weir.backtest(query)
+            live = sorted(weir.store.seqs(record.id).tolist(), reverse=True)
+            assert trial.searched == len(history)
+            assert trial.hits == len(live)
+            assert [sample.item.seq for sample in trial.samples] == live[:20]
+            annotations = weir.store.annotations(record.id, live)
+            found = [dict(sample.annotation) for sample in trial.samples]
+            assert found == [annotations.get(seq, {}) for seq in live[:20]]
+            days = Counter(item.arrived.date() for item in items_in(weir) if item.seq in live)
+            assert dict(trial.per_day) == dict(days)
+
+
+def _live() -> list[tuple[str, str]]:
+    return [(f"Live{number}", query) for number, query in enumerate(QUERIES)]
+
+
+def test_a_preview_looks_at_the_newest_items_only(flooded: Weir) -> None:
+    trial = flooded.preview("from * where title contains 'river'", 3)
+    assert trial.searched == 3
+    assert [sample.item.title for sample in trial.samples] == ["river music", "river music"]
+
+
+def test_a_preview_of_a_join_finds_older_partners(flooded: Weir) -> None:
+    whole = flooded.backtest("Linked")
+    trial = flooded.preview("Linked", 2)
+    assert trial.searched == 2
+    expected = [
+        sample for sample in whole.samples if sample.item.seq in {i.seq for i in items_in(flooded)[-2:]}
+    ]
+    assert list(trial.samples) == expected
+
+
+def test_trying_out_activates_nothing(flooded: Weir) -> None:
+    version = flooded.catalog.feeds.version()
+    flooded.backtest(QUERIES[2])
+    assert flooded.catalog.feeds.version() == version
+    assert flooded.catalog.feeds.find("Unborn") is None
+
+
+def test_reasons_agree_with_what_is_in_the_feed(flooded: Weir) -> None:
+    for name in (*JOINED, "Post"):
+        members = set(flooded.store.seqs(flooded.catalog.feeds.named(name).id).tolist())
+        for item in items_in(flooded):
+            assert flooded.why(item.seq, name).holds == (item.seq in members), (name, item.title)
+
+
+def leaves(clause: Clause) -> Iterator[Clause]:
+    if not clause.parts:
+        yield clause
+    for part in clause.parts:
+        yield from leaves(part)
+
+
+def test_a_reason_shows_where_the_words_stand(flooded: Weir) -> None:
+    clause = flooded.why("3", "Wet")
+    texts = {leaf.text: [text for _, text in leaf.spans] for leaf in leaves(clause)}
+    assert texts["title contains 'river'"] == ["river"]
+    assert texts["title contains 'flood'"] == ["flood"]
+    assert not clause.holds
+    assert "the item is from Crier" in "\n".join(clause.lines())
+
+
+def test_a_reason_tells_the_partners(flooded: Weir) -> None:
+    shown = "\n".join(flooded.why("2", "Wet").lines())
+    assert "Alike.w: items" in shown
+    assert "✗" not in shown.split("\n")[0]
+
+
+def test_an_item_or_feed_that_is_not_there_is_said_so(flooded: Weir) -> None:
+    with pytest.raises(CatalogError, match="no item"):
+        flooded.why("nothing", "Wet")
+    with pytest.raises(CatalogError, match="Wet"):
+        flooded.why("2", "Wett")
+
+
+def test_the_stored_items_are_searched(flooded: Weir) -> None:
+    found = flooded.search("river -flood", 1)
+    assert (found.found, found.searched, len(found.items)) == (2, 8, 1)
+    assert found.items[0].title == "river music"
