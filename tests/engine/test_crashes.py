@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from feedweir.engine.compact import compact
+from feedweir.engine.compact import tidy
 from feedweir.engine.runner import Runner
 from feedweir.keeper.weir import Weir
 from tests.engine.engines import NOON, Feeds, land, naive, open_weir, published
@@ -65,7 +65,7 @@ def run_with_crashes(
                 for documents in batches[landed:]:
                     land(weir, documents)
                     runner.run_available()
-                compact(weir.store)
+                tidy(weir.directory, weir.store)
                 countdown.left = None
                 return published(weir)
         except Crash:

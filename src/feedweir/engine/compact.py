@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from feedweir.engine.batches import Manifest
+from feedweir.engine.batches import PARTS, Manifest
+from feedweir.engine.seen import SeenLog
 from feedweir.engine.store import Store
+from feedweir.engine.worker import DataDirectory
 
 FAN_IN = 8
 MOST_ITEMS = 1_000_000
 """A batch larger than this is left alone: writing it again would cost more than it saves."""
+
+
+def tidy(directory: DataDirectory, store: Store) -> None:
+    """Compact everything that grows with the number of batches."""
+    compact(store)
+    manifests = store.manifests()
+    if len(manifests) > 1:
+        # The newest batch may be run again, and then asks for what was seen before it.
+        SeenLog(directory.seen).compact(range(PARTS), manifests[1].upto)
 
 
 def compact(store: Store) -> int:

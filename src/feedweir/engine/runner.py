@@ -54,7 +54,7 @@ class Runner:
         if version is None or upto <= after:
             return None
         tasks = assignments(after, upto, version, self._tasks)
-        receipts = [self._worker.run(task, self._worker.documents(task)) for task in tasks]
+        receipts = [self._worker.run(task) for task in tasks]
         manifest = self._settler.settle(tasks[0], receipts)
         self._commit(manifest)
         return manifest

@@ -7,10 +7,10 @@ immutable files, one a batch, so that a batch that is run again finds exactly wh
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -172,67 +172,83 @@ def _unsorted(order: npt.NDArray[np.intp], values: npt.NDArray[S]) -> npt.NDArra
 
 
 class SeenLog:
-    """The state of every part on disk: `PART/BATCH.arrow` what a batch added, `PART/BATCH.all.arrow` everything."""
+    """The state on disk: `BATCH-TASK.arrow` what a task of a batch added, `BATCH.all.arrow` everything up to there."""
 
-    def __init__(self, directory: Path, *, most_files: int = 32) -> None:
+    def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._most_files = most_files
-        self._loaded: dict[int, tuple[int, Seen]] = {}
+        self._batch = -1
+        self._state: dict[int, Seen] = {}
 
-    def state(self, part: int, batch: int) -> Seen:
-        """What was seen in `part` up to and including `batch`."""
-        loaded_batch, seen = self._loaded.get(part, (-1, Seen()))
-        if loaded_batch > batch:
-            loaded_batch, seen = -1, Seen()
-        if loaded_batch < batch:
-            seen = self._load(part, batch, loaded_batch, seen)
-            self._loaded[part] = (batch, seen)
-        return seen
+    def state(self, parts: Sequence[int], batch: int) -> dict[int, Seen]:
+        """What was seen in each of these parts up to and including `batch`."""
+        if self._batch > batch or self._state.keys() != set(parts):
+            self._forget(parts)
+        if self._batch < batch:
+            try:
+                self._load(batch)
+            except FileNotFoundError:
+                # A compaction took a file away between the look at the list and the look at the file.
+                self._forget(parts)
+                self._load(batch)
+        return dict(self._state)
 
-    def write(self, part: int, batch: int, sightings: Sightings) -> None:
-        """Keep what a batch added; writing it again replaces it by itself."""
-        if len(sightings):
-            replace_arrow(self._path(part, f"{batch:012d}"), _table(sightings))
+    def write(self, batch: int, task: int, sightings: Mapping[int, Sightings]) -> None:
+        """Keep what a task added to its parts; writing it again replaces it by itself."""
+        if any(len(each) for each in sightings.values()):
+            replace_arrow(self._directory / f"{batch:012d}-{task:03d}.arrow", _table(sightings))
 
-    def _load(self, part: int, batch: int, loaded_batch: int, seen: Seen) -> Seen:
-        names = self._names(part, batch)
-        snapshots = [name for name in names if name.endswith(".all")]
-        if snapshots and int(snapshots[-1][:12]) > loaded_batch:
-            loaded_batch = int(snapshots[-1][:12])
-            seen = Seen((self._read(part, snapshots[-1]),))
-        deltas = [name for name in names if not name.endswith(".all")]
-        for name in deltas:
-            if int(name) > loaded_batch:
-                seen = seen.after(self._read(part, name))
-        if len(deltas) > self._most_files:
-            self._compact(part, int(deltas[-1]), seen, names)
-        return seen
-
-    def _compact(self, part: int, batch: int, seen: Seen, obsolete: list[str]) -> None:
-        snapshot = f"{batch:012d}.all"
-        replace_arrow(self._path(part, snapshot), _table(seen.flat()))
+    def compact(self, parts: Sequence[int], batch: int, *, most_files: int = 64) -> bool:
+        """Put everything up to `batch` into one file, if it lies in many; no batch before it can be asked for again."""
+        obsolete = self._names(batch)
+        if len(obsolete) <= most_files:
+            return False
+        flat = {part: seen.flat() for part, seen in self.state(parts, batch).items()}
+        replace_arrow(self._directory / f"{batch:012d}{_SNAPSHOT}", _table(flat))
         for name in obsolete:
-            if name != snapshot:
-                self._path(part, name).unlink(missing_ok=True)
+            (self._directory / name).unlink(missing_ok=True)
+        return True
 
-    def _names(self, part: int, batch: int) -> list[str]:
-        paths = (self._directory / str(part)).glob("*.arrow")
-        names = (path.name.removesuffix(".arrow") for path in paths if path.name[:12].isdigit())
+    def _forget(self, parts: Sequence[int]) -> None:
+        self._batch = -1
+        self._state = {part: Seen() for part in parts}
+
+    def _load(self, batch: int) -> None:
+        names = [name for name in self._names(batch) if int(name[:12]) > self._batch]
+        snapshots = [name for name in names if name.endswith(_SNAPSHOT)]
+        if snapshots:
+            self._forget(list(self._state))
+            names = [name for name in names if name >= snapshots[-1][:12] and name not in snapshots[:-1]]
+            # A task's file of the snapshot's own batch sorts before it and is part of it: taking it twice is harmless.
+        for name in names:
+            for part, sightings in _read(self._directory / name, self._state):
+                self._state[part] = self._state[part].after(sightings)
+        self._batch = batch
+
+    def _names(self, batch: int) -> list[str]:
+        names = (path.name for path in self._directory.glob("[0-9]*.arrow"))
         return sorted(name for name in names if int(name[:12]) <= batch)
 
-    def _path(self, part: int, name: str) -> Path:
-        return self._directory / str(part) / f"{name}.arrow"
 
-    def _read(self, part: int, name: str) -> Sightings:
-        table = open_arrow(self._path(part, name))
-        columns = [table.column(column).to_numpy() for column in _COLUMNS]
-        return Sightings(Keys(columns[0], columns[1]), columns[2], columns[3])
+_SNAPSHOT = ".all.arrow"
 
 
-_COLUMNS = ("high", "low", "fingerprint", "revision")
+def _table(sightings: Mapping[int, Sightings]) -> pa.Table:
+    parts = sorted(sightings)
+    columns: dict[str, list[npt.NDArray[Any]]] = {
+        "part": [np.full(len(sightings[part]), part, np.int16) for part in parts],
+        "high": [sightings[part].keys.high for part in parts],
+        "low": [sightings[part].keys.low for part in parts],
+        "fingerprint": [sightings[part].fingerprints for part in parts],
+        "revision": [sightings[part].revisions for part in parts],
+    }
+    return pa.table({name: np.concatenate(arrays) for name, arrays in columns.items()})
 
 
-def _table(sightings: Sightings) -> pa.Table:
-    keys = sightings.keys
-    columns = (keys.high, keys.low, sightings.fingerprints, sightings.revisions)
-    return pa.table(dict(zip(_COLUMNS, columns, strict=True)))
+def _read(path: Path, parts: Iterable[int]) -> Iterator[tuple[int, Sightings]]:
+    """What a file holds of these parts; rows are sorted by part."""
+    table = open_arrow(path)
+    part, high, low, fingerprints, revisions = (column.to_numpy() for column in table.columns)
+    for wanted in parts:
+        rows = slice(np.searchsorted(part, wanted, "left"), np.searchsorted(part, wanted, "right"))
+        if rows.start < rows.stop:
+            yield wanted, Sightings(Keys(high[rows], low[rows]), fingerprints[rows], revisions[rows])

@@ -71,13 +71,12 @@ class Worker:
         """Whether the batch of a task exists already."""
         return self._store.published(assignment.upto) is not None
 
-    def run(self, assignment: Assignment, documents: pa.RecordBatch) -> Receipt:
+    def run(self, assignment: Assignment) -> Receipt:
         """Do a task: what it writes depends on nothing but the assignment and what was published before it."""
-        seen = {part: self._seen.state(part, assignment.after) for part in assignment.parts}
-        news = find_news(documents, seen)
+        documents = self.documents(assignment)
+        news = find_news(documents, self._seen.state(assignment.parts, assignment.after))
         elements = match_items(self._set(assignment.version), news.items)
-        for part, sightings in news.sightings.items():
-            self._seen.write(part, assignment.upto, sightings)
+        self._seen.write(assignment.upto, assignment.parts[0], news.sightings)
         return self._store.write_task(assignment, news, elements)
 
     def _set(self, version: int) -> CompiledSet:

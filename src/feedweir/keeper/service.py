@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from feedweir.engine.batches import Manifest
-from feedweir.engine.compact import compact
+from feedweir.engine.compact import tidy
 from feedweir.errors import FeedweirError
 from feedweir.keeper.fetching import FetchLoop
 from feedweir.keeper.weir import Weir
@@ -121,7 +121,7 @@ class Service:
             self._query = self._start_query(self._committed)
         if self._batches - self._since_compaction >= _COMPACT_EVERY:
             self._since_compaction = self._batches
-            compact(self._weir.store)
+            tidy(self._weir.directory, self._weir.store)
 
 
 def _first_line(error: Exception | None) -> str:

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from feedweir.engine.batches import Assignment, Manifest, Receipt, SourceReport
 from feedweir.engine.settle import Settler
 from feedweir.engine.worker import DataDirectory, Worker
-from feedweir.spark.source import LandingSource, assignment_of, documents_of
+from feedweir.spark.source import LandingSource, assignments_in
 
 MAX_BATCH_BYTES = 16 << 20
 """Of compressed documents: some ten thousand items."""
@@ -38,8 +38,8 @@ def start_pipeline(
     session.dataSource.register(LandingSource)
     root = str(directory.root.resolve())
     options = {"root": root, "tasks": str(tasks), "maxBytes": str(max_batch_bytes)}
-    documents = session.readStream.format(LandingSource.name()).options(**options).load()
-    receipts = documents.mapInArrow(_task_runner(root), _RECEIPT_TYPES)
+    tasks_to_do = session.readStream.format(LandingSource.name()).options(**options).load()
+    receipts = tasks_to_do.mapInArrow(_task_runner(root), _RECEIPT_TYPES)
     return (
         receipts.writeStream.foreachBatch(_publisher(Settler(directory), commit))
         .option("checkpointLocation", str(directory.checkpoint.resolve()))
@@ -60,19 +60,18 @@ def _task_runner(root: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.
         # Imported where it runs: the process's own copy of this module keeps the worker, not what Spark shipped.
         from feedweir.spark import pipeline
 
-        yield pipeline.run_task(pipeline.worker_of(root), list(batches))
+        for batch in batches:
+            yield pipeline.run_tasks(pipeline.worker_of(root), batch)
 
     return run
 
 
-def run_task(worker: Worker, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """Run one task on the documents that Spark handed over, and hand back its receipt: none when already published."""
-    assignment = assignment_of(batches[0])
-    receipt = None
-    if not worker.is_published(assignment):
-        receipt = json.dumps(asdict(worker.run(assignment, documents_of(batches))))
-    row = {"assignment": [json.dumps(asdict(assignment))], "receipt": [receipt]}
-    return pa.RecordBatch.from_pydict(row, schema=_RECEIPT_SCHEMA)
+def run_tasks(worker: Worker, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Run the tasks that Spark handed over, and hand back their receipts: none for what was published already."""
+    tasks = assignments_in(batch)
+    receipts = [None if worker.is_published(task) else json.dumps(asdict(worker.run(task))) for task in tasks]
+    rows = {"assignment": [json.dumps(asdict(task)) for task in tasks], "receipt": receipts}
+    return pa.RecordBatch.from_pydict(rows, schema=_RECEIPT_SCHEMA)
 
 
 def _publisher(settler: Settler, commit: Callable[[Manifest], None]) -> Callable[[DataFrame, int], None]:

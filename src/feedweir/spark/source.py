@@ -8,12 +8,11 @@ same set, and a new set is picked up by the next batch without a restart.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes
 
@@ -21,22 +20,14 @@ from feedweir.acquire.landing import LandingLog
 from feedweir.engine.batches import Assignment, assignments
 from feedweir.engine.sets import current_version
 from feedweir.engine.store import Store
-from feedweir.engine.worker import DataDirectory, Worker
-from feedweir.items.schema import DOCUMENT_SCHEMA
+from feedweir.engine.worker import DataDirectory
 
-ASSIGNMENT_FIELDS = [
-    pa.field("after", pa.int64()),
-    pa.field("upto", pa.int64()),
-    pa.field("version", pa.int64()),
-    pa.field("parts", pa.list_(pa.int32())),
-]
-STREAM_SCHEMA = pa.schema([*ASSIGNMENT_FIELDS, *DOCUMENT_SCHEMA])
-"""Documents, each with the assignment of its task. A task without documents has one row without a number."""
-
-_SPARK_TYPES = (
-    "after bigint, upto bigint, version bigint, parts array<int>, number bigint, source string, url string, "
-    "media_type string, arrived timestamp, body binary"
+TASK_SCHEMA = pa.schema(
+    [("after", pa.int64()), ("upto", pa.int64()), ("version", pa.int64()), ("parts", pa.list_(pa.int32()))]
 )
+"""What flows is tasks, not documents: a task reads its documents from the log, as it would read any file."""
+
+_SPARK_TYPES = "after bigint, upto bigint, version bigint, parts array<int>"
 
 
 @dataclass(frozen=True)
@@ -73,7 +64,8 @@ class LandingReader(DataSourceStreamReader):
         return [TaskPartition(task) for task in tasks]
 
     def read(self, partition: TaskPartition) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
-        yield _with_assignment(Worker(self._directory).documents(partition.assignment), partition.assignment)
+        row = {**asdict(partition.assignment), "parts": list(partition.assignment.parts)}
+        yield pa.RecordBatch.from_pylist([row], schema=TASK_SCHEMA)
 
     def _last_segment(self, after: int, limit: ReadLimit) -> int:
         landing = LandingLog(self._directory.landing)
@@ -101,25 +93,6 @@ class LandingSource(DataSource):
         return LandingReader(Path(options["root"]), int(options["tasks"]), int(options["maxbytes"]))
 
 
-def assignment_of(batch: pa.RecordBatch) -> Assignment:
-    """The assignment that the documents of a batch carry; all carry the same."""
-    after, upto, version, parts = (batch.column(field.name)[0].as_py() for field in ASSIGNMENT_FIELDS)
-    return Assignment(after, upto, version, tuple(parts))
-
-
-def documents_of(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """The documents in what a task was handed."""
-    table = pa.Table.from_batches(batches).select(DOCUMENT_SCHEMA.names).cast(DOCUMENT_SCHEMA)
-    documents = table.filter(pc.is_valid(table.column("number"))).combine_chunks().to_batches()
-    return documents[0] if documents else pa.RecordBatch.from_pylist([], schema=DOCUMENT_SCHEMA)
-
-
-def _with_assignment(documents: pa.RecordBatch, assignment: Assignment) -> pa.RecordBatch:
-    if not documents.num_rows:
-        documents = pa.RecordBatch.from_pylist([{}], schema=DOCUMENT_SCHEMA)
-    values = (assignment.after, assignment.upto, assignment.version, list(assignment.parts))
-    columns = [
-        pa.array([value] * documents.num_rows, field.type)
-        for value, field in zip(values, ASSIGNMENT_FIELDS, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays([*columns, *documents.columns], schema=STREAM_SCHEMA)
+def assignments_in(batch: pa.RecordBatch) -> list[Assignment]:
+    """The tasks in what Spark handed over."""
+    return [Assignment(**{**row, "parts": tuple(row["parts"])}) for row in batch.to_pylist()]
