@@ -27,9 +27,13 @@ def main(arguments: list[str]) -> int:
         print(f"usage: python -m benchmarks NAME [--json] [--full]\nbenchmarks: {', '.join(names())}")
         return 2
     benchmark = importlib.import_module(f"benchmarks.{arguments[0]}")
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks {arguments[0]}", description=benchmark.__doc__)
+    parser = argparse.ArgumentParser(
+        prog=f"python -m benchmarks {arguments[0]}", description=benchmark.__doc__
+    )
     parser.add_argument("--json", action="store_true", help="print only one JSON object, as the last line")
-    parser.add_argument("--full", action="store_true", help="run the large sweep instead of the three-minute one")
+    parser.add_argument(
+        "--full", action="store_true", help="run the large sweep instead of the three-minute one"
+    )
     benchmark.add_arguments(parser)
     options = parser.parse_args(arguments[1:])
     result = benchmark.run(options)

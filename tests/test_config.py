@@ -16,7 +16,9 @@ def test_flags_overrule_the_environment_which_overrules_the_file(tmp_path: Path)
 
 def test_the_catalog_is_a_file_in_the_data_directory_unless_named() -> None:
     assert load_settings(environment={"FEEDWEIR_DATA": "x"}).catalog_url.endswith("/x/catalog.sqlite")
-    assert load_settings(environment={"FEEDWEIR_CATALOG": "postgresql://h/d"}).catalog_url == "postgresql://h/d"
+    assert (
+        load_settings(environment={"FEEDWEIR_CATALOG": "postgresql://h/d"}).catalog_url == "postgresql://h/d"
+    )
 
 
 def test_a_secret_may_be_named_by_its_file(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Feedweir: standing queries over everything that is published.
 
-`Weir` is an installation: statements and documents in, feeds out. `parse`, `format_statement` and `parse_search` are the
-language by itself. Every error that Feedweir raises on purpose is a `FeedweirError`.
+`Weir` is an installation: statements and documents in, feeds out. `parse`, `format_statement` and `parse_search` are
+the language by itself. Every error that Feedweir raises on purpose is a `FeedweirError`.
 """
 
 from __future__ import annotations

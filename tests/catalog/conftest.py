@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.postgres import PostgresServer, running_server
 
 from feedweir.catalog import Catalog, open_catalog
+from tests.postgres import PostgresServer, running_server
 
 NewDatabase = Callable[[], str]
 

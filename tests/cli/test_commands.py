@@ -10,7 +10,10 @@ import pytest
 
 from feedweir.cli import main
 
-DOCUMENT = b"<rss version='2.0'><channel><title>P</title><item><guid>1</guid><title>River rises</title></item></channel></rss>"
+DOCUMENT = b"""<rss version='2.0'><channel><title>P</title>
+<item><guid>1</guid><title>River rises</title></item></channel></rss>"""
+STATEMENTS = """register feed http://example.org/p as Post;
+create feed Water from Post as $p where $p[title contains 'river']"""
 
 
 class Shell:
@@ -44,7 +47,7 @@ def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, t
 def filled(shell: Shell) -> Shell:
     from feedweir import Weir
 
-    assert shell("exec", "register feed http://example.org/p as Post; create feed Water from Post as $p where $p[title contains 'river']") == 0  # fmt: skip
+    assert shell("exec", STATEMENTS) == 0
     with Weir.open("data") as weir:
         weir.push("Post", DOCUMENT)
         weir.run()

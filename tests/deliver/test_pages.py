@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 import lxml.html
 import pytest
 from hypothesis import given, settings
-from tests.deliver.nasty_items import nasty_text, views
 
 from feedweir.deliver.address import Address
 from feedweir.deliver.markup import Html, sanitised, tag, web_link
@@ -17,6 +16,7 @@ from feedweir.deliver.plain import language_tag, plain_text, rfc822, rfc3339
 from feedweir.deliver.render import Format, render
 from feedweir.deliver.view import EntryView, FeedSummary, FeedView
 from feedweir.items.model import Enclosure, Item
+from tests.deliver.nasty_items import nasty_text, views
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 ACTIVE = ("script", "iframe", "object", "embed", "form", "style")

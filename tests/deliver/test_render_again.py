@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.deliver.nasty_items import calm_text, items, views
 
 from feedweir.acquire.parse import parse
 from feedweir.deliver.address import Address
@@ -15,6 +14,7 @@ from feedweir.deliver.plain import legal, plain_text
 from feedweir.deliver.render import Format, render
 from feedweir.deliver.view import FeedView
 from feedweir.items.model import Document, Item
+from tests.deliver.nasty_items import calm_text, items, views
 
 NOW = datetime(2091, 1, 1, tzinfo=UTC)
 HERE = Address("http://weir.example")

@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 
 from hypothesis import given, settings
 from lxml import etree
-from tests.deliver.nasty_items import items, nasty_text, views
 
 from feedweir.deliver.address import Address
 from feedweir.deliver.identity import entry_id
@@ -18,6 +17,7 @@ from feedweir.deliver.render import Format, render
 from feedweir.deliver.rss import guarded
 from feedweir.deliver.view import FeedView
 from feedweir.items.model import Item
+from tests.deliver.nasty_items import items, nasty_text, views
 
 HERE = Address("http://weir.example")
 ATOM = "{http://www.w3.org/2005/Atom}"

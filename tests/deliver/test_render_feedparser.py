@@ -8,13 +8,13 @@ from typing import Any
 import feedparser
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.deliver.nasty_items import calm_text, items, views
 
 from feedweir.deliver.address import Address
 from feedweir.deliver.identity import entry_id
 from feedweir.deliver.plain import legal, plain_text
 from feedweir.deliver.render import Format, render
 from feedweir.deliver.view import FeedView
+from tests.deliver.nasty_items import calm_text, items, views
 
 HERE = Address("http://weir.example")
 

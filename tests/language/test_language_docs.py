@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from tests.naive import elements_of
-from tests.plan.made import World
 
 from feedweir.errors import LanguageError
 from feedweir.items.model import Item
 from feedweir.language import check, format_statement, parse
 from feedweir.language.statements import AlterFeed, Ask, CreateFeed, RegisterFeed, Statement
 from feedweir.plan import build
+from tests.naive import elements_of
+from tests.plan.made import World
 
 PAGE = (Path(__file__).parents[2] / "docs" / "language.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```feedweir\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.plan.made import World
 
 from feedweir.errors import LanguageError
 from feedweir.language import check, parse, parse_each
+from tests.plan.made import World
 
 FIXTURE = (Path(__file__).parent / "errors.txt").read_text(encoding="utf-8")
 CASES = re.findall(r"^(?!--)(.+)\n(\d+) (.*) \|(.*)$", FIXTURE, re.MULTILINE)

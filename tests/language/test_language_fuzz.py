@@ -8,13 +8,13 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.language.fuzzing import Mutator, try_statement
-from tests.plan.made import World
 
 from feedweir.errors import LanguageError
 from feedweir.language import check, format_predicate, format_statement, parse, parse_predicate, parse_search
 from feedweir.language.statements import Ask, CreateFeed
 from feedweir.plan import build, explain
+from tests.language.fuzzing import Mutator, try_statement
+from tests.plan.made import World
 
 anything = st.text(max_size=80)
 PIECES = Mutator.PIECES

@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.plan.made import World
 
 from feedweir.language import check, format_statement, parse
 from feedweir.language.predicates import Constant, Constraint, GraphPattern, Triple, Variable
 from feedweir.language.statements import Ask, BlockJoin, CreateFeed, DefineWindow, RegisterFeed, Xscl
 from feedweir.plan import build, dot, explain, svg
+from tests.plan.made import World
 
 FIXTURE = (Path(__file__).parent / "paper_examples.txt").read_text(encoding="utf-8")
 ARTICLES = re.findall(r"^## (.*)\n# sources: (.*)\n([\s\S]*?)(?=^## |\Z)", FIXTURE, re.MULTILINE)

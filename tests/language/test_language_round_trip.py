@@ -1,11 +1,11 @@
 """Text and tree say the same."""
 
 from hypothesis import given, settings
-from tests.language.generated import predicates, statements
 
 from feedweir.language import format_predicate, format_statement, parse, parse_predicate
 from feedweir.language.predicates import Predicate
 from feedweir.language.statements import Statement
+from tests.language.generated import predicates, statements
 
 
 @given(predicates)

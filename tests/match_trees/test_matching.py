@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
-from tests.match_trees.strategies import elements, patterns
 
 from feedweir.errors import DocumentError, LanguageError
 from feedweir.match.trees import TreeBounds, compile_trees, xpath_of
 from feedweir.plan.predicates import PatternNode, TreePattern
+from tests.match_trees.strategies import elements, patterns
 
 
 def by_lxml(chosen: list[TreePattern], root: Any) -> list[int]:

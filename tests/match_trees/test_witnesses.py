@@ -5,13 +5,13 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
-from tests.match_trees import naive
-from tests.match_trees.strategies import elements, patterns
 
 from feedweir.match.trees import TreeBounds, compile_trees
 from feedweir.match.trees.steps import Tables
 from feedweir.match.trees.witnesses import NOT_BOUND, bound_of
 from feedweir.plan.predicates import PatternNode, TreePattern
+from tests.match_trees import naive
+from tests.match_trees.strategies import elements, patterns
 
 Row = tuple[int, int, int, int, int]
 

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
-from tests.language.generated import combined, item_atoms
-from tests.naive import Element, annotated, holds, merged, partners, window_at
 
 from feedweir.items.model import Item
 from feedweir.language.check import Kind
 from feedweir.language.predicates import JoinPredicate, Relates
 from feedweir.language.statements import Condition, Group, Join, Member, Named, Query
 from feedweir.language.windows import LastItems, TimeSpan
+from tests.language.generated import combined, item_atoms
+from tests.naive import Element, annotated, holds, merged, partners, window_at
 
 SOURCES = ("A", "B", "C")
 START = datetime(2020, 11, 1, tzinfo=UTC)

@@ -2,12 +2,12 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.naive import elements_of, holds
-from tests.plan.made import World, histories, meaning, queries
 
 from feedweir.items.model import Item
 from feedweir.language.statements import Query
 from feedweir.plan import branches, build, expand, is_join_free, rebuilt
+from tests.naive import elements_of, holds
+from tests.plan.made import World, histories, meaning, queries
 
 definitions = st.fixed_dictionaries(
     {

@@ -3,13 +3,13 @@
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from tests.plan.made import World
 
 from feedweir.errors import CatalogError
 from feedweir.language import parse
 from feedweir.language.statements import Ask, CreateFeed, Query
 from feedweir.plan import branches, build, dot, expand, explain, is_join_free, svg
 from feedweir.plan.nodes import Feed, Node, Source, Union
+from tests.plan.made import World
 
 MUSE = """
 create feed MusePhotoStream
@@ -103,9 +103,7 @@ def test_three_thousand_feeds_on_top_of_each_other_expand() -> None:
 
 
 def test_pictures_show_every_node_once() -> None:
-    node = plan(
-        "create feed F from A | xscl { A//b->x JOIN{x=y, 3 days} B//c->y } where title = '<&\"'"
-    )
+    node = plan("create feed F from A | xscl { A//b->x JOIN{x=y, 3 days} B//c->y } where title = '<&\"'")
     drawn = ElementTree.fromstring(svg(node))
     texts = [text.text for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
     assert sum(text == "source" for text in texts) == 3

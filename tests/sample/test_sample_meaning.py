@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 import pytest
-from tests.naive import elements_of
 
 from feedweir.acquire.parse import parse as parse_document
 from feedweir.errors import DocumentError
@@ -22,6 +21,7 @@ from feedweir.sample.answers import BROKEN
 from feedweir.sample.documents import MEDIA_TYPES, document
 from feedweir.sample.script import Channel, channels, stories
 from feedweir.sample.statements import sample_statements
+from tests.naive import elements_of
 
 NOW = datetime(2026, 5, 1, 9, 30, tzinfo=UTC)
 BASE = "http://127.0.0.1:8071"

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from tests.web.shelf_library import NOON, ShelfLibrary, an_item
-from tests.web.web_client import Client
 
 from feedweir.web.app import create_app
 from feedweir.web.serve import WebServer
+from tests.web.shelf_library import NOON, ShelfLibrary, an_item
+from tests.web.web_client import Client
 
 
 @pytest.fixture

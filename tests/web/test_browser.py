@@ -7,13 +7,13 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from tests.web.browser import Tab, browse
-from tests.web.shelf_library import NOON, ShelfLibrary, an_item
 
 from feedweir.deliver.view import EntryView
 from feedweir.items.model import Enclosure
 from feedweir.web.app import create_app
 from feedweir.web.serve import WebServer
+from tests.web.browser import Tab, browse
+from tests.web.shelf_library import NOON, ShelfLibrary, an_item
 
 EVIL = (
     "<script>window.pwned = 1</script><img src=x onerror='window.pwned = 2'>"

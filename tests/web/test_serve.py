@@ -6,12 +6,12 @@ import socket
 import threading
 
 import pytest
-from tests.web.shelf_library import ShelfLibrary
-from tests.web.web_client import Client
 
 from feedweir.errors import SettingsError
 from feedweir.web.app import create_app
 from feedweir.web.serve import WebServer
+from tests.web.shelf_library import ShelfLibrary
+from tests.web.web_client import Client
 
 
 def test_port_zero_is_replaced_by_the_port_that_was_bound(library: ShelfLibrary) -> None:

@@ -6,12 +6,12 @@ import json
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from tests.web.shelf_library import ShelfLibrary
-from tests.web.web_client import Client
 
 from feedweir.web.app import create_app
 from feedweir.web.door import WebOptions
 from feedweir.web.serve import WebServer
+from tests.web.shelf_library import ShelfLibrary
+from tests.web.web_client import Client
 
 
 def test_a_statement_is_executed(client: Client, library: ShelfLibrary) -> None:

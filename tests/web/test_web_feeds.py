@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ET
 
 import feedparser
 import pytest
+
 from tests.web.shelf_library import NOON, ShelfLibrary, an_item
 from tests.web.web_client import Client
 

@@ -24,7 +24,8 @@ _SKIP = rf"\s*+(?:{_COMMENT}\s*+)*"
 _TEMPLATE = r"""[sS][eE][lL][eE][cC][tT]\s*+<(?:[^>]*+>){1,2000}?(?=\s*+[fF][rR][oO][mM]\b)"""
 """SELECT and its XML, up to FROM. Only texts with a `<` are looked through for it."""
 _TOKEN = r"""
-    (?!\w[\w+.-]*+://)\w++(?:(?:\.\.|[-.:\#])\w++)*(?:'++(?=[\s=,\]}).;/\[]|$))?  # names, numbers, dates; XSCL's primed names
+    # names, numbers, dates; XSCL's primed names
+    (?!\w[\w+.-]*+://)\w++(?:(?:\.\.|[-.:\#])\w++)*(?:'++(?=[\s=,\]}).;/\[]|$))?
   | '(?:[^']++|'')*'(?!')
   | [(),;\[\]]|=(?!=)|\|(?!\|)
   | [$?]\w++(?:-\w++)*
