@@ -1,11 +1,12 @@
 """The join step of a batch: elements of join-free streams in, elements of feeds with joins out, with their partners.
 
 What an element depends on came at or before it in the stream, so a batch's elements follow from the batch and from
-what was published before it, however the stream is cut. Evaluated plainly, pair by pair.
+what was published before it, however the stream is cut.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +18,7 @@ from feedweir.engine.join_plans import JoinSet, Stream
 from feedweir.engine.pattern_joins import Events, Sides, chain_of, completed, reach, since_of
 from feedweir.engine.relating import relates
 from feedweir.engine.store import ANNOTATION_SCHEMA, ELEMENT_SCHEMA
+from feedweir.engine.window_index import WindowIndex
 from feedweir.engine.windows import EARLIEST, History, Members, before
 from feedweir.match.meaning import Reading, holds
 from feedweir.plan.nodes import AnnotationJoin, Block, Filter, LastItems, PatternJoin, Union, WindowSpec
@@ -110,17 +112,12 @@ class _Step:
     def _annotated(self, join: AnnotationJoin, primary: Elements, key: int) -> Elements:
         if not primary:
             return {}
-        new, spec = self.members(key), join.window.spec
+        spec = join.window.spec
         old = self._history.window(key, spec, self._since(primary, spec))
+        new = WindowIndex(self.members(key))
         kept: Elements = {}
         for seq, annotation in primary.items():
-            reading = self._readings[seq]
-            window = window_at(reading, old, new, spec)
-            partners = [
-                other.item.seq
-                for other in window
-                if other.item.seq != seq and relates(join.predicate, reading, other)
-            ]
+            partners = partners_of(self._readings[seq], join, old, new)
             if partners:
                 kept[seq] = with_partners(annotation, join.identifier, partners)
         return kept
@@ -190,17 +187,32 @@ def _table(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.Table:
     )
 
 
-def window_at(
-    reading: Reading, old: Sequence[Reading], new: Sequence[Reading], spec: WindowSpec
-) -> list[Reading]:
-    """A window as an item finds it: what came not later, within the length or number."""
-    item = reading.item
-    arrived = [other for other in new if other.item.seq <= item.seq]
+def partners_of(primary: Reading, join: AnnotationJoin, old: WindowIndex, new: WindowIndex) -> list[int]:
+    """The numbers of the items that a primary one is joined with: never its own.
+
+    Its window holds what came not later, within the length or number; `old` was there before the batch.
+    """
+    item, spec = primary.item, join.window.spec
+    arrived = bisect_right(new.readings, item.seq, key=lambda reading: reading.item.seq)
+    first_old, first_new, since = 0, 0, EARLIEST
     if isinstance(spec, LastItems):
-        missing = max(spec.count - len(arrived), 0)
-        return [*(old[-missing:] if missing else ()), *arrived[-spec.count :]]
-    since = before(item.arrived, spec.length)
-    return [other for some in (old, arrived) for other in some if other.item.time > since]
+        first_new = max(arrived - spec.count, 0)
+        first_old = max(len(old) - max(spec.count - arrived, 0), 0)
+    else:
+        since = before(item.arrived, spec.length)
+    ranges = ((old, first_old, len(old)), (new, first_new, arrived))
+    near = (
+        window.readings[place]
+        for window, low, high in ranges
+        for place in window.places(join.predicate, primary, low, high)
+    )
+    return [
+        other.item.seq
+        for other in near
+        if other.item.seq != item.seq
+        and (other.item.time > since or isinstance(spec, LastItems))
+        and relates(join.predicate, primary, other)
+    ]
 
 
 def with_partners(annotation: Annotation, identifier: str, partners: Iterable[int]) -> Annotation:

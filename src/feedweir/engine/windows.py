@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol, TypeAlias
 
 from feedweir.engine.store import Store
+from feedweir.engine.window_index import WindowIndex
 from feedweir.items.model import Item
 from feedweir.items.schema import items_of
 from feedweir.match.meaning import Reading
@@ -27,8 +29,8 @@ def before(moment: datetime, length: timedelta) -> datetime:
 class History(Protocol):
     """The elements of streams from before the batch that is being joined, in the order of the stream."""
 
-    def window(self, key: int, spec: WindowSpec, since: datetime) -> Sequence[Reading]:
-        """The last so many, or at least those whose time is later than `since`."""
+    def window(self, key: int, spec: WindowSpec, since: datetime) -> WindowIndex:
+        """At least the last so many, or those whose time is later than `since`."""
 
     def documents(self, key: int, reach: timedelta | None, since: datetime) -> Sequence[Reading]:
         """At least those whose time is later than `since`, with their XML. `reach` None is for all."""
@@ -41,21 +43,20 @@ class MemoryHistory:
     """Everything that was learnt, and nothing else: for replays."""
 
     def __init__(self) -> None:
-        self._streams: dict[int, list[Reading]] = {}
+        self._streams: defaultdict[int, WindowIndex] = defaultdict(WindowIndex)
 
-    def window(self, key: int, spec: WindowSpec, since: datetime) -> Sequence[Reading]:
-        members = self._streams.get(key, [])
-        return members[-spec.count :] if isinstance(spec, LastItems) else members
+    def window(self, key: int, spec: WindowSpec, since: datetime) -> WindowIndex:
+        return self._streams[key]
 
     def documents(self, key: int, reach: timedelta | None, since: datetime) -> Sequence[Reading]:
-        return self._streams.get(key, [])
+        return self._streams[key].readings
 
     def seqs(self, key: int) -> Sequence[int]:
-        return [reading.item.seq for reading in self._streams.get(key, [])]
+        return [reading.item.seq for reading in self._streams[key].readings]
 
     def learn(self, members: Members) -> None:
         for key, readings in members.items():
-            self._streams.setdefault(key, []).extend(readings)
+            self._streams[key].extend(readings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class _Slot:
 class _Held:
     """Members of a window: all of those later than `since`."""
 
-    readings: list[Reading]
+    window: WindowIndex
     since: datetime
 
 
@@ -92,11 +93,12 @@ class StoredHistory:
             self._held.clear()
             self._upto = upto
 
-    def window(self, key: int, spec: WindowSpec, since: datetime) -> Sequence[Reading]:
-        return self._readings(_Slot(key, spec, has_xml=False), since)
+    def window(self, key: int, spec: WindowSpec, since: datetime) -> WindowIndex:
+        return self._window(_Slot(key, spec, has_xml=False), since)
 
     def documents(self, key: int, reach: timedelta | None, since: datetime) -> Sequence[Reading]:
-        return self._readings(_Slot(key, None if reach is None else TimeSpan(reach), has_xml=True), since)
+        spec = None if reach is None else TimeSpan(reach)
+        return self._window(_Slot(key, spec, has_xml=True), since).readings
 
     def seqs(self, key: int) -> Sequence[int]:
         found: list[int] = self._store.seqs(key)[::-1].tolist()
@@ -105,19 +107,19 @@ class StoredHistory:
     def learn(self, upto: int, members: Members) -> None:
         """The batch was published: its members are history now."""
         for slot, held in self._held.items():
-            held.readings += [_kept(reading, slot) for reading in members.get(slot.key, ())]
-            if isinstance(slot.spec, LastItems):
-                del held.readings[: -slot.spec.count]
+            held.window.extend([_kept(reading, slot) for reading in members.get(slot.key, ())])
+            if isinstance(slot.spec, LastItems) and len(held.window) > 2 * slot.spec.count:
+                held.window = WindowIndex(held.window.readings[-slot.spec.count :])
         self._upto = upto
 
-    def _readings(self, slot: _Slot, since: datetime) -> list[Reading]:
+    def _window(self, slot: _Slot, since: datetime) -> WindowIndex:
         held = self._held.get(slot)
         if held is None or since < held.since:
-            held = self._held[slot] = _Held(self._load(slot, since), since)
+            held = self._held[slot] = _Held(WindowIndex(self._load(slot, since)), since)
         elif isinstance(slot.spec, TimeSpan) and (since - held.since) * _SWEEPS > slot.spec.length:
-            held.readings = [reading for reading in held.readings if reading.item.time > since]
+            held.window = WindowIndex(r for r in held.window.readings if r.item.time > since)
             held.since = since
-        return held.readings
+        return held.window
 
     def _load(self, slot: _Slot, since: datetime) -> list[Reading]:
         limit = slot.spec.count if isinstance(slot.spec, LastItems) else None

@@ -47,6 +47,7 @@ class Reading:
     def __init__(self, item: Item) -> None:
         self.item = item
         self._texts: dict[str | None, tuple[tuple[str, ...], ...]] = {}
+        self._bags: dict[str | None, frozenset[str]] = {}
 
     def texts(self, attribute: str | None) -> tuple[tuple[str, ...], ...]:
         """The words of every value of an attribute, one tuple a value; of the whole item when it is None."""
@@ -55,7 +56,10 @@ class Reading:
         return self._texts[attribute]
 
     def bag(self, attribute: str | None) -> frozenset[str]:
-        return frozenset(word for text in self.texts(attribute) for word in text)
+        """The words of an attribute as a set."""
+        if attribute not in self._bags:
+            self._bags[attribute] = frozenset(word for text in self.texts(attribute) for word in text)
+        return self._bags[attribute]
 
     def links(self, attribute: str | None) -> tuple[str, ...]:
         return tuple(str(value) for value in values_of(self.item, attribute or "links"))
