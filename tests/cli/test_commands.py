@@ -76,6 +76,11 @@ def test_a_refused_statement_says_where_and_changes_nothing(filled: Shell) -> No
     assert "New" not in filled.said
 
 
+def test_brackets_of_a_definition_are_shown(filled: Shell) -> None:
+    assert filled("exec", "describe feed Water") == 0
+    assert "$p[title contains 'river']" in filled.said
+
+
 def test_a_feed_in_use_is_not_dropped(filled: Shell) -> None:
     assert filled("exec", "drop feed Post") == 3
     assert "still used by Water" in filled.complained

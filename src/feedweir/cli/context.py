@@ -11,6 +11,7 @@ from typing import Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from feedweir.config import Settings, load_settings
 from feedweir.keeper.weir import Weir
@@ -47,5 +48,6 @@ def show_rows(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, as_j
     Console().print(table)
 
 
-def _cell(value: object) -> str:
-    return "" if value is None else str(value)
+def _cell(value: object) -> Text:
+    """As it is: brackets in a definition are not markup."""
+    return Text("" if value is None else str(value))
