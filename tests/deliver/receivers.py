@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from email.policy import default as MAIL_POLICY
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import SMTP
 
 
 @dataclass
@@ -45,16 +46,26 @@ class Mailbox:
 @contextmanager
 def mail_server() -> Iterator[Mailbox]:
     mailbox = Mailbox()
-    controller = Controller(mailbox, hostname="127.0.0.1", port=0)
-    # The controller looks for itself at port 0 when it starts; where it really listens is known afterwards.
-    controller._trigger_server = lambda: None  # type: ignore[method-assign]
-    controller.start()
-    assert controller.server is not None
-    mailbox.port = controller.server.sockets[0].getsockname()[1]
+    loop = asyncio.new_event_loop()
+    server = loop.run_until_complete(
+        loop.create_server(lambda: SMTP(mailbox, loop=loop, hostname="localhost"), "127.0.0.1", 0)
+    )
+    mailbox.port = server.sockets[0].getsockname()[1]
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
     try:
         yield mailbox
     finally:
-        controller.stop()
+        loop.call_soon_threadsafe(server.close)
+        loop.call_soon_threadsafe(_hang_up, loop)
+        thread.join()
+        loop.close()
+
+
+def _hang_up(loop: asyncio.AbstractEventLoop) -> None:
+    for task in asyncio.all_tasks(loop):
+        task.cancel()
+    loop.call_later(0.01, loop.stop)
 
 
 @dataclass(frozen=True)
