@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from feedweir.acquire.landing import Landed
+from feedweir.engine import pattern_joins
 from feedweir.engine.compact import compact
 from feedweir.engine.runner import Runner
 from feedweir.items.model import Item
@@ -281,3 +282,31 @@ def _run_from_files(directory: Path, shown: Sequence[Shown]) -> None:
         weir.run()
         run(weir, cut(shown, 3)[weir.log.latest() :])
         compact(weir.store)
+
+
+def test_a_join_that_fails_is_named_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(pattern: object, item: object, wanted: object) -> None:
+        raise MemoryError("too many ways")
+
+    monkeypatch.setattr(pattern_joins, "bindings", broken)
+    with Weir.open(tmp_path, clock=lambda: START) as weir:
+        weir.execute(STATEMENTS)
+        run(weir, cut(told(FLOOD), 4))
+        feeds = published(weir)
+        assert feeds["Alike"]
+        assert not feeds["Followed"]
+        failing = {failure.resource for failure in weir.catalog.failures.latest(kind="feed")}
+        assert failing == {"Followed", "Near", "Mixed"}
+
+
+def test_damaged_joins_are_compiled_again(tmp_path: Path) -> None:
+    with Weir.open(tmp_path, clock=lambda: START) as weir:
+        weir.execute(STATEMENTS)
+        weir.refresh_set()
+        (path,) = weir.directory.sets.glob("*.joins.json")
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-1])
+        assert weir.repair_set()
+        assert path.read_bytes() == whole

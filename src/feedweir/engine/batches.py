@@ -81,6 +81,8 @@ class Manifest:
     batches: int = 1
     """How many batches it was compacted from."""
     annotation_files: tuple[str, ...] = ()
+    feed_failures: dict[str, str] = field(default_factory=dict)
+    """By the feed's id why it could not be joined."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -6,6 +6,7 @@ what was published before it, however the stream is cut.
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from feedweir.engine.window_index import WindowIndex
 from feedweir.engine.windows import EARLIEST, History, Members, before
 from feedweir.match.meaning import Reading, holds
 from feedweir.plan.nodes import AnnotationJoin, Block, Filter, LastItems, PatternJoin, Union, WindowSpec
+
+_log = logging.getLogger(__name__)
 
 PATTERN = "pattern"
 """The identifier under which the documents of a pattern join's match are kept."""
@@ -40,6 +43,8 @@ class Joined:
     annotations: pa.Table
     members: Members
     """The batch's elements of all streams that later batches read."""
+    failures: tuple[tuple[int, str], ...] = ()
+    """(feed, reason) of those that could not be joined; for this batch they are empty, and the others go on."""
 
 
 def join_batch(
@@ -48,7 +53,7 @@ def join_batch(
     """`found` are the numbers that the matcher found for each stream, ascending; `readings` the batch's items."""
     step = _Step(joins, found, readings, history)
     for key in _wanted(joins):
-        step.results[key] = step.elements_of(joins.made[key])
+        step.make(joins.made[key])
     return step.joined()
 
 
@@ -88,9 +93,23 @@ class _Step:
         self._joins = joins
         self._readings = readings
         self._history = history
+        self._failures: dict[int, str] = {}
         self.results: dict[int, Elements] = {
             key: {seq: {} for seq in found.get(key, ())} for key in joins.found
         }
+
+    def make(self, stream: Stream) -> None:
+        """Make a stream, or note why it cannot be made: one bad feed is one bad feed."""
+        reason = next((self._failures[key] for key in stream.inputs if key in self._failures), "")
+        self.results[stream.key] = {}
+        try:
+            if not reason:
+                self.results[stream.key] = self.elements_of(stream)
+        except Exception as error:
+            _log.exception("a join failed; the others go on")
+            reason = f"{type(error).__name__}: {error}"
+        if reason:
+            self._failures[stream.key] = reason
 
     def elements_of(self, stream: Stream) -> Elements:
         inputs = [self.results.get(key, {}) for key in stream.inputs]
@@ -177,6 +196,9 @@ class _Step:
             elements=_table(pairs, ELEMENT_SCHEMA),
             annotations=_table(rows, ANNOTATION_SCHEMA),
             members={key: [self._readings[seq] for seq in elements] for key, elements in kept.items()},
+            failures=tuple(
+                (feed, self._failures[key]) for feed, key in self._joins.roots if key in self._failures
+            ),
         )
 
 

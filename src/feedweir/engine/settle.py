@@ -64,6 +64,7 @@ class Settler:
     def _written(self, manifest: Manifest, joined: Joined) -> Manifest:
         """The manifest with the files of the joins, which are named by the batch alone."""
         name = f"{manifest.upto:012d}-joins.arrow"
+        manifest = replace(manifest, feed_failures={str(feed): reason for feed, reason in joined.failures})
         if joined.elements.num_rows:
             self._store.write_elements(name, joined.elements)
             shown = pc.sum(pc.greater_equal(joined.elements.column("feed"), 0)).as_py()

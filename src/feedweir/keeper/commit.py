@@ -24,7 +24,7 @@ def commit_batch(catalog: Catalog, store: Store, manifest: Manifest, now: dateti
             at=now,
             detail={"items": manifest.item_count, "elements": manifest.element_count},
             counts=tuple(_counts(store, manifest, now)),
-            failures=tuple(_failures(manifest, now)),
+            failures=(*_failures(manifest, now), *_feed_failures(catalog, manifest, now)),
             entries=tuple(_deliveries(catalog, store, manifest, now)),
         )
     )
@@ -48,6 +48,12 @@ def _failures(manifest: Manifest, now: datetime) -> Iterator[Failure]:
             yield Failure(
                 kind="source", resource=source, at=now, reason=report.failure, batch=batch_name(manifest)
             )
+
+
+def _feed_failures(catalog: Catalog, manifest: Manifest, now: datetime) -> Iterator[Failure]:
+    for id_, reason in manifest.feed_failures.items():
+        if feed := catalog.feeds.with_id(int(id_)):
+            yield Failure(kind="feed", resource=feed.name, at=now, reason=reason, batch=batch_name(manifest))
 
 
 def _deliveries(catalog: Catalog, store: Store, manifest: Manifest, now: datetime) -> Iterator[NewEntry]:

@@ -8,8 +8,8 @@ from datetime import datetime
 from pathlib import Path
 
 from feedweir.catalog import Catalog, Definition, Failure
-from feedweir.engine.join_plans import JoinFeed, compile_plan
-from feedweir.engine.sets import current_version, install_set
+from feedweir.engine.join_plans import JoinFeed, compile_plan, load_joins
+from feedweir.engine.sets import current_version, install_set, joins_path
 from feedweir.errors import CompiledSetError, FeedweirError
 from feedweir.keeper.names import DefinedNames
 from feedweir.match import open_set
@@ -42,6 +42,7 @@ def repair(catalog: Catalog, sets: Path, now: datetime) -> bool:
         return False
     try:
         open_set(sets / str(version))
+        load_joins(joins_path(sets, version))
     except CompiledSetError:
         shutil.rmtree(sets / str(version), ignore_errors=True)
         _compile(catalog, sets, version, now)

@@ -92,15 +92,20 @@ class Questions:
         return statement
 
     def _item(self, wanted: int | str) -> Item:
-        """By number, or the newest revision of a guid."""
-        column, value = ("identity", wanted) if isinstance(wanted, str) else ("seq", wanted)
+        """By number, or the newest revision of a guid; a guid may look like a number."""
+        found = self._where("seq", wanted) if isinstance(wanted, int) else None
+        found = found or self._where("identity", str(wanted))
+        if found is None:
+            hint = "`feedweir items FEED --json` tells the numbers of items"
+            raise CatalogError(f"there is no item {wanted!r}", hint=hint)
+        return found
+
+    def _where(self, column: str, value: int | str) -> Item | None:
         for path in self._store.item_paths():
             rows = pq.read_table(path, filters=pc.field(column) == pa.scalar(value)).sort_by("seq")
             if rows.num_rows:
                 return list(items_of(rows))[-1]
-        raise CatalogError(
-            f"there is no item {wanted!r}", hint="`feedweir items FEED --json` tells their numbers"
-        )
+        return None
 
 
 def row_of(item: Item) -> dict[str, object]:
