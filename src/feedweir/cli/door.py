@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
 
 from feedweir.deliver.view import EntryView, FeedKind, FeedSummary, FeedView
 from feedweir.keeper.service import Progress, Service
@@ -35,7 +37,10 @@ class LocalLibrary:
         return self._weir.shelves.near_names(name)
 
     def execute(self, text: str) -> Sequence[Outcome]:
-        return [Outcome(message=done.message, name=done.name) for done in self._weir.execute(text)]
+        return [
+            Outcome(message=done.message, name=done.name, rows=tuple(map(_plain, done.rows)))
+            for done in self._weir.execute(text)
+        ]
 
     def health(self) -> Health:
         progress = self._service.progress()
@@ -60,6 +65,11 @@ class LocalLibrary:
         return Measure(
             name="feedweir_outbox_entries", help="Deliveries by state.", kind="gauge", samples=samples
         )
+
+
+def _plain(row: dict[str, Any]) -> dict[str, object]:
+    """A row whose values JSON knows: times are written out."""
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in row.items()}
 
 
 def _counters(progress: Progress) -> list[Measure]:

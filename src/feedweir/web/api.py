@@ -18,7 +18,7 @@ from feedweir.deliver.address import Address
 from feedweir.deliver.plain import rfc3339
 from feedweir.deliver.view import FeedKind, FeedSummary
 from feedweir.web.door import Door
-from feedweir.web.library import Health
+from feedweir.web.library import Health, Outcome
 from feedweir.web.measuring import Meter
 from feedweir.web.negotiate import is_same_site
 from feedweir.web.respond import json_response
@@ -34,7 +34,7 @@ def program_routes(door: Door, meter: Meter) -> APIRouter:
         _admit(door, request)
         text = _text_of(await _read(request, door.options.max_statement_bytes), request)
         outcomes = await run_in_threadpool(library.execute, text)
-        return json_response({"results": [asdict(outcome) for outcome in outcomes]})
+        return json_response({"results": [_result(outcome) for outcome in outcomes]})
 
     @router.get("/v1/feeds")
     def feeds(
@@ -65,6 +65,12 @@ def program_routes(door: Door, meter: Meter) -> APIRouter:
         return Response(meter.exposition(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     return router
+
+
+def _result(outcome: Outcome) -> dict[str, object]:
+    """Rows only where something was asked."""
+    told: dict[str, object] = {"message": outcome.message, "name": outcome.name}
+    return {**told, "rows": list(outcome.rows)} if outcome.rows else told
 
 
 def _admit(door: Door, request: Request) -> None:

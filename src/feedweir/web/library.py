@@ -45,6 +45,8 @@ class Outcome:
     """For people: `registered RiverPost`."""
     name: str = ""
     """The feed or subscription it was about."""
+    rows: tuple[dict[str, object], ...] = ()
+    """What a statement that asks was answered, ready for JSON."""
 
 
 class Library(Protocol):
