@@ -27,9 +27,10 @@ class Batches:
         query = select(_batch).where(_batch.c.id == batch)
         return self._record(query)
 
-    def last(self) -> BatchRecord | None:
-        """The batch that was committed last."""
-        return self._record(select(_batch).order_by(_batch.c.ordinal.desc()).limit(1))
+    def last(self, *, prefix: str = "") -> BatchRecord | None:
+        """The batch that was committed last, of those whose names begin so."""
+        named_so = _batch.c.id.startswith(prefix, autoescape=True)
+        return self._record(select(_batch).where(named_so).order_by(_batch.c.ordinal.desc()).limit(1))
 
     def forget(self, before: datetime) -> int:
         """Delete batches committed before then. Only for times that no batch can be repeated from."""

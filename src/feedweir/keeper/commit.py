@@ -7,7 +7,7 @@ from datetime import datetime
 
 import numpy as np
 
-from feedweir.catalog import BatchCommit, Catalog, Failure, FeedCounts, NewEntry, SubscriptionRecord
+from feedweir.catalog import BatchCommit, Catalog, Failure, NewEntry, SubscriptionRecord
 from feedweir.engine.batches import Manifest
 from feedweir.engine.store import Store
 
@@ -23,7 +23,6 @@ def commit_batch(catalog: Catalog, store: Store, manifest: Manifest, now: dateti
             version=manifest.version,
             at=now,
             detail={"items": manifest.item_count, "elements": manifest.element_count},
-            counts=tuple(_counts(store, manifest, now)),
             failures=(*_failures(manifest, now), *_feed_failures(catalog, manifest, now)),
             entries=tuple(_deliveries(catalog, store, manifest, now)),
         )
@@ -32,14 +31,6 @@ def commit_batch(catalog: Catalog, store: Store, manifest: Manifest, now: dateti
 
 def batch_name(manifest: Manifest) -> str:
     return f"{manifest.upto:012d}"
-
-
-def _counts(store: Store, manifest: Manifest, now: datetime) -> Iterator[FeedCounts]:
-    """How many items each feed got; a feed that got none is left out."""
-    feeds, hits = np.unique(store.element_table([manifest]).column("feed").to_numpy(), return_counts=True)
-    for feed, count in zip(feeds.tolist(), hits.tolist(), strict=True):
-        if feed >= 0:
-            yield FeedCounts(feed, items=manifest.item_count, hits=count, last_hit_at=now)
 
 
 def _failures(manifest: Manifest, now: datetime) -> Iterator[Failure]:

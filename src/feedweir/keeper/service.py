@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from feedweir.engine.batches import Manifest
-from feedweir.engine.compact import tidy
 from feedweir.errors import FeedweirError
 from feedweir.keeper.fetching import FetchLoop
 from feedweir.keeper.weir import Weir
@@ -17,7 +16,7 @@ from feedweir.keeper.weir import Weir
 _log = logging.getLogger(__name__)
 
 _TICK_S = 0.5
-_COMPACT_EVERY = 32
+_TIDY_EVERY = 32
 """Batches."""
 
 
@@ -64,7 +63,7 @@ class Service:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="feedweir-watch", daemon=True)
         self._batches = self._items = self._elements = self._restarts = 0
-        self._since_compaction = 0
+        self._tidied_at = 0
 
     def start(self) -> None:
         self._weir.repair_set()
@@ -119,9 +118,9 @@ class Service:
             self._restarts += 1
             self._weir.repair_set()
             self._query = self._start_query(self._committed)
-        if self._batches - self._since_compaction >= _COMPACT_EVERY:
-            self._since_compaction = self._batches
-            tidy(self._weir.directory, self._weir.store)
+        if self._batches - self._tidied_at >= _TIDY_EVERY:
+            self._tidied_at = self._batches
+            self._weir.tidy()
 
 
 def _first_line(error: Exception | None) -> str:

@@ -10,6 +10,7 @@ from types import TracebackType
 from feedweir.acquire.landing import Landed, LandingLog
 from feedweir.catalog import Catalog, open_catalog
 from feedweir.engine.batches import Manifest
+from feedweir.engine.compact import tidy
 from feedweir.engine.explaining import PlanExplanation
 from feedweir.engine.preview import Trial
 from feedweir.engine.runner import Runner
@@ -20,6 +21,7 @@ from feedweir.errors import CatalogError
 from feedweir.items.model import Item
 from feedweir.keeper.commit import commit_batch
 from feedweir.keeper.compile import put_in_force, repair
+from feedweir.keeper.counting import count_hits
 from feedweir.keeper.library import Shelves
 from feedweir.keeper.questions import Questions
 from feedweir.keeper.statements import Outcome, execute
@@ -76,7 +78,14 @@ class Weir:
         """Run everything that has landed through the engine in this process; how many batches that took."""
         self.repair_set()
         self.refresh_set()
-        return Runner(self.directory, self.commit).run_available()
+        batches = Runner(self.directory, self.commit).run_available()
+        self.tidy()
+        return batches
+
+    def tidy(self) -> None:
+        """Bring the catalog's counters up to the element log, and the logs into few files."""
+        count_hits(self.catalog, self.store, self.clock())
+        tidy(self.directory, self.store)
 
     def commit(self, manifest: Manifest) -> None:
         """Tell the catalog of a published batch."""
