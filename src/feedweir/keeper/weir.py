@@ -9,6 +9,7 @@ from types import TracebackType
 
 from feedweir.acquire.landing import Landed, LandingLog
 from feedweir.catalog import Catalog, open_catalog
+from feedweir.deliver.stylesheets import Stylesheets
 from feedweir.engine.batches import Manifest
 from feedweir.engine.compact import tidy
 from feedweir.engine.explaining import PlanExplanation
@@ -19,10 +20,11 @@ from feedweir.engine.why import Clause
 from feedweir.engine.worker import DataDirectory
 from feedweir.errors import CatalogError
 from feedweir.items.model import Item
-from feedweir.keeper.commit import commit_batch
+from feedweir.keeper.commit import batch_name, commit_batch
 from feedweir.keeper.compile import put_in_force, repair
 from feedweir.keeper.counting import count_hits
 from feedweir.keeper.library import Shelves
+from feedweir.keeper.materialise import Materialiser
 from feedweir.keeper.questions import Questions
 from feedweir.keeper.statements import Outcome, execute
 from feedweir.match.history import LookBack
@@ -43,6 +45,8 @@ class Weir:
         self.store = Store(directory.root)
         self.shelves = Shelves(catalog, self.store)
         self.questions = Questions(catalog, self.store)
+        stylesheets = Stylesheets(directory.root / "stylesheets")
+        self._materialiser = Materialiser(catalog, self.store, self.log, stylesheets, clock)
 
     @classmethod
     def open(
@@ -88,8 +92,10 @@ class Weir:
         tidy(self.directory, self.store)
 
     def commit(self, manifest: Manifest) -> None:
-        """Tell the catalog of a published batch."""
-        commit_batch(self.catalog, self.store, manifest, self.clock())
+        """Land what a published batch gives rise to, and tell the catalog of it."""
+        if not self.catalog.batches.with_id(batch_name(manifest)):
+            self._materialiser.land(manifest)
+            commit_batch(self.catalog, self.store, manifest, self.clock())
 
     def items(self, feed: str, limit: int = 50) -> list[Item]:
         """The newest items of a source or virtual feed."""
@@ -116,6 +122,7 @@ class Weir:
         return self.questions.search(text, limit)
 
     def close(self) -> None:
+        self._materialiser.close()
         self.catalog.close()
 
     def __enter__(self) -> Weir:

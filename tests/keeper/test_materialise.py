@@ -1,0 +1,73 @@
+"""`register feed N apply 'X' as M`: a virtual feed becomes a source, through a stylesheet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from feedweir.keeper.weir import Weir
+from tests.engine.engines import NOON
+
+STATEMENTS = """
+register feed http://muse.example/rss/news as MuseNews;
+register feed http://photos.example/rss as MusicPhotos;
+create feed MusePhotoStream from MuseNews as $main
+    join last 3 months on MusicPhotos as $m with $main[title similar window.title];
+register feed MusePhotoStream apply 'IncludePhotos.xml' as MuseWithPhotos;
+create feed Pictured from MuseWithPhotos as $p where $p[contains 'photo'];
+register feed MuseNews as Copy;
+"""
+
+
+def rss(*items: str) -> bytes:
+    return f"<rss version='2.0'><channel><title>T</title>{''.join(items)}</channel></rss>".encode()
+
+
+def item(guid: str, title: str, more: str = "") -> str:
+    return f"<item><guid isPermaLink='false'>{guid}</guid><title>{title}</title>{more}</item>"
+
+
+PHOTO = "<enclosure url='http://photos.example/p1.jpg' type='image/jpeg' length='9'/>"
+
+
+def filled(directory: Path) -> Weir:
+    weir = Weir.open(directory, clock=lambda: NOON)
+    weir.execute(STATEMENTS)
+    weir.push("MusicPhotos", rss(item("p1", "Muse live in Paris", PHOTO)))
+    weir.run()
+    weir.push("MuseNews", rss(item("n1", "Muse live in Paris tonight"), item("n2", "Nothing alike")))
+    weir.run()
+    return weir
+
+
+def test_joined_items_come_out_with_their_photos(tmp_path: Path) -> None:
+    with filled(tmp_path) as weir:
+        (made,) = weir.items("MuseWithPhotos")
+        assert made.title == "Muse live in Paris tonight"
+        assert [file.url for file in made.enclosures] == ["http://photos.example/p1.jpg"]
+        assert made.source == "MuseWithPhotos"
+
+
+def test_a_feed_may_become_a_source_as_it_is(tmp_path: Path) -> None:
+    with filled(tmp_path) as weir:
+        assert sorted(each.title for each in weir.items("Copy")) == [
+            "Muse live in Paris tonight",
+            "Nothing alike",
+        ]
+
+
+def test_landing_again_after_a_crash_doubles_nothing(tmp_path: Path) -> None:
+    with filled(tmp_path) as weir:
+        for manifest in weir.store.manifests():
+            weir._materialiser.land(manifest)
+        weir.run()
+        assert len(weir.items("MuseWithPhotos")) == 1
+        assert len(weir.items("Copy")) == 2
+
+
+def test_a_stylesheet_that_fails_is_the_sources_failure(tmp_path: Path) -> None:
+    with Weir.open(tmp_path, clock=lambda: NOON) as weir:
+        weir.execute("register feed http://a.example/ as A; register feed A apply 'NoSuchThing' as B;")
+        weir.push("A", rss(item("1", "x")))
+        weir.run()
+        assert [each.title for each in weir.items("A")] == ["x"]
+        assert "no stylesheet" in weir.catalog.failures.of("source", "B")[0].reason
