@@ -94,7 +94,7 @@ def start(tmp_path: Path) -> Iterator[Callable[[], Run]]:
         run.kill()
 
 
-def test_the_sample_fills_stops_and_goes_on(start: Callable[[], Run]) -> None:
+def test_the_sample_fills_stops_and_goes_on(start: Callable[[], Run], tmp_path: Path) -> None:
     run = start()
     run.wait_for(r"published \d+ new items")
     first = run.ids("Water")
@@ -104,7 +104,11 @@ def test_the_sample_fills_stops_and_goes_on(start: Callable[[], Run]) -> None:
     assert b"HighWater" in run.get("/", Accept="text/html")
     assert json.loads(run.get("/healthz"))["status"] == "ok"
     assert b"feedweir_items_total" in run.get("/metrics")
-    run.post("/v1/statements", "create feed Everything from (RiverPost | TownCrier | Tidewater)")
+    run.post(
+        "/v1/statements",
+        "create feed Everything from (RiverPost | TownCrier | Tidewater);"
+        "subscribe to Everything output file 'everything.rss'",
+    )
     run.wait_for(r"published \d+ new items")
     run.stop()
 
@@ -115,3 +119,4 @@ def test_the_sample_fills_stops_and_goes_on(start: Callable[[], Run]) -> None:
     assert set(first) <= set(again)
     assert run.ids("Everything")
     run.stop()
+    assert "<rss" in (tmp_path / "data" / "outputs" / "everything.rss").read_text()

@@ -36,6 +36,8 @@ class Settings:
     """Compressed documents in one batch at most."""
     host: str = "127.0.0.1"
     port: int = 8080
+    token: str = ""
+    """What programs must present to carry out statements over HTTP; needed to serve beyond this machine."""
     fetch: bool = True
     """Whether this process fetches sources."""
     allow_private: bool = False
@@ -46,6 +48,19 @@ class Settings:
     """How often a source is asked of which nothing is known."""
     sample_port: int = 8081
     """Where the sample's feeds are played."""
+    send: bool = True
+    """Whether this process delivers to subscribers."""
+    public_url: str = ""
+    """Where readers reach this installation; mails, feeds and hubs link to it."""
+    smtp_host: str = ""
+    """The mail server; without one, mail waits in the outbox."""
+    smtp_port: int = 25
+    smtp_security: str = "none"
+    """`none`, `starttls` or `tls`."""
+    smtp_user: str = ""
+    smtp_password: str = ""
+    """Better by FEEDWEIR_SMTP_PASSWORD_FILE than in a file that others read."""
+    mail_from: str = "feedweir@localhost"
     contact: str = ""
     """A URL that publishers may turn to; part of the User-Agent."""
 

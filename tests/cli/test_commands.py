@@ -129,6 +129,11 @@ def test_help_teaches(shell: Shell) -> None:
     assert shell.said.startswith("feedweir ")
 
 
+def test_serving_to_others_needs_a_token(shell: Shell) -> None:
+    assert shell("run", "--host", "0.0.0.0") == 2
+    assert "FEEDWEIR_TOKEN" in shell.complained
+
+
 def test_a_wrong_setting_is_a_usage_error(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FEEDWEIR_PROT", "1")
     assert shell("feeds") == 2

@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -19,16 +20,24 @@ from feedweir.acquire.hosts import HostRules
 from feedweir.cli.context import context_of
 from feedweir.cli.door import LocalLibrary
 from feedweir.config import Settings
+from feedweir.deliver.channels.mail import MailOptions
+from feedweir.deliver.channels.smtp import SmtpServer
 from feedweir.engine.batches import Manifest
+from feedweir.errors import SettingsError
+from feedweir.keeper.entry_views import StoredViews
 from feedweir.keeper.fetching import FetchLoop, rules_of
+from feedweir.keeper.outlets import OutletOptions, opened_sender
+from feedweir.keeper.sending import SendLoop
 from feedweir.keeper.service import RunningQuery, Service
 from feedweir.keeper.weir import Weir
 from feedweir.sample.origin import Origin
 from feedweir.sample.statements import sample_statements
 from feedweir.web.app import create_app
+from feedweir.web.door import WebOptions
 from feedweir.web.serve import WebServer
 
 SAMPLE_INTERVAL_S = 5
+_THIS_MACHINE = frozenset({"127.0.0.1", "::1", "localhost"})
 _SAMPLE_HOSTS = HostRules(max_concurrent=4, spacing_s=0.05, max_per_day=10_000_000)
 
 
@@ -58,12 +67,17 @@ def run(
             stack.callback(_start_sample(weir, settings.sample_port).stop)
         spark = stack.enter_context(ExitStack())
         service = _service(weir, settings, is_sample=sample, spark=spark)
-        server = WebServer(create_app(LocalLibrary(weir, service)), host=settings.host, port=settings.port)
+        app = create_app(LocalLibrary(weir, service), options=_web_options(settings))
+        server = WebServer(app, host=settings.host, port=settings.port)
         server.start()
         stack.callback(server.stop)
         _tell(server.url, weir, settings)
         stack.callback(service.stop)
         service.start()
+        if settings.send:
+            sender = _send_loop(weir, settings)
+            stack.callback(sender.stop)
+            sender.start()
         # Spark has put its own handler in the place of ours.
         _stop_on_signals(stop)
         stop.wait()
@@ -85,6 +99,15 @@ def _start_sample(weir: Weir, port: int) -> Origin:
     return origin
 
 
+def _web_options(settings: Settings) -> WebOptions:
+    if not settings.token and settings.host not in _THIS_MACHINE:
+        raise SettingsError(
+            f"serving on {settings.host} lets others carry out statements",
+            hint="set FEEDWEIR_TOKEN to a secret",
+        )
+    return WebOptions(public_url=settings.public_url, statement_token=settings.token)
+
+
 def _sample_flags() -> dict[str, object]:
     return {"allow_private": True, "floor_s": 1, "interval_s": SAMPLE_INTERVAL_S}
 
@@ -103,6 +126,33 @@ def _service(weir: Weir, settings: Settings, *, is_sample: bool, spark: ExitStac
         clock=weir.clock,
     )
     return Service(weir, start_query, fetch_loop)
+
+
+def _send_loop(weir: Weir, settings: Settings) -> SendLoop:
+    options = OutletOptions(
+        outputs=weir.directory.root / "outputs",
+        stylesheets=weir.directory.root / "stylesheets",
+        smtp=_smtp(settings),
+        mail=MailOptions(sender=settings.mail_from),
+        base_url=settings.public_url,
+        allow_private=settings.allow_private,
+    )
+    views = StoredViews(weir.catalog, weir.store)
+    return SendLoop(partial(opened_sender, weir.catalog, views, options, clock=weir.clock))
+
+
+def _smtp(settings: Settings) -> SmtpServer | None:
+    if not settings.smtp_host:
+        return None
+    if settings.smtp_security not in ("none", "starttls", "tls"):
+        raise SettingsError(f"setting smtp_security: {settings.smtp_security!r} is not none, starttls or tls")
+    return SmtpServer(
+        host=settings.smtp_host,
+        port=settings.smtp_port,
+        security=settings.smtp_security,  # type: ignore[arg-type]
+        user=settings.smtp_user,
+        password=settings.smtp_password,
+    )
 
 
 def _spark_query(
