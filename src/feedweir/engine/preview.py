@@ -6,7 +6,7 @@ The same matcher and the same join step as in the pipeline run over the item log
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -86,7 +86,7 @@ def elements_until(plan: Node, store: Store, seq: int) -> Annotations:
 
 
 @dataclass(frozen=True, slots=True)
-class _Hits:
+class Hits:
     """What one batch brought."""
 
     searched: int
@@ -108,20 +108,32 @@ def _newest(store: Store, items: int) -> tuple[list[Manifest], int | None]:
     return chosen, None
 
 
-def _found(plan: Node, manifests: list[Manifest], store: Store, after: int | None) -> Iterator[_Hits]:
+def _found(plan: Node, manifests: list[Manifest], store: Store, after: int | None) -> Iterator[Hits]:
     """What each batch brings, oldest first; only items after a number are asked about."""
+    batches = (
+        batch
+        for manifest in manifests
+        for batch in store.item_table([manifest]).combine_chunks().to_batches()
+    )
+    for hits in replay(plan, batches):
+        yield hits if after is None else _later(hits, after)
+
+
+def replay(plan: Node, batches: Iterable[pa.RecordBatch]) -> Iterator[Hits]:
+    """An expanded plan over batches of items, as the pipeline would run it, with nothing before them."""
     compiled = compile_plan(_THIS, plan)
-    replay = _Replay(compiled) if isinstance(compiled, JoinFeed) else None
-    matcher = compiled_in_memory(table_of(replay.joins.queries() if replay else compiled))
-    for manifest in manifests:
-        for batch in store.item_table([manifest]).combine_chunks().to_batches():
-            hits = replay.hits(matcher, batch) if replay else _plain_hits(matcher, batch)
-            yield hits if after is None else _later(hits, batch, after)
+    if isinstance(compiled, JoinFeed):
+        joined = _Replay(compiled)
+        matcher: CompiledSet = compiled_in_memory(table_of(joined.joins.queries()))
+        yield from (joined.hits(matcher, batch) for batch in batches)
+        return
+    matcher = compiled_in_memory(table_of(compiled))
+    yield from (_plain_hits(matcher, batch) for batch in batches)
 
 
-def _plain_hits(matcher: CompiledSet, batch: pa.RecordBatch) -> _Hits:
+def _plain_hits(matcher: CompiledSet, batch: pa.RecordBatch) -> Hits:
     seqs = match_items(matcher, batch).column("seq")
-    return _Hits(batch.num_rows, pa.Table.from_batches([batch]), tuple(seqs.to_pylist()))
+    return Hits(batch.num_rows, pa.Table.from_batches([batch]), tuple(seqs.to_pylist()))
 
 
 class _Replay:
@@ -131,7 +143,7 @@ class _Replay:
         self.joins = JoinSet([feed])
         self._history = MemoryHistory()
 
-    def hits(self, matcher: CompiledSet, batch: pa.RecordBatch) -> _Hits:
+    def hits(self, matcher: CompiledSet, batch: pa.RecordBatch) -> Hits:
         elements = match_items(matcher, batch)
         found: dict[int, list[int]] = {key: [] for key in self.joins.found}
         for key, seq in zip(*(elements.column(name).to_pylist() for name in ("feed", "seq")), strict=True):
@@ -145,15 +157,15 @@ class _Replay:
         for row in joined.annotations.to_pylist():
             partners = annotations.setdefault(row["seq"], {})
             partners[row["join"]] = (*partners.get(row["join"], ()), row["partner"])
-        return _Hits(batch.num_rows, table, tuple(own.column("seq").to_pylist()), annotations)
+        return Hits(batch.num_rows, table, tuple(own.column("seq").to_pylist()), annotations)
 
 
-def _later(hits: _Hits, batch: pa.RecordBatch, after: int) -> _Hits:
-    asked = pc.sum(pc.greater(batch.column("seq"), after)).as_py() or 0
-    return _Hits(asked, hits.items, tuple(seq for seq in hits.seqs if seq > after), hits.annotations)
+def _later(hits: Hits, after: int) -> Hits:
+    asked = pc.sum(pc.greater(hits.items.column("seq"), after)).as_py() or 0
+    return Hits(asked, hits.items, tuple(seq for seq in hits.seqs if seq > after), hits.annotations)
 
 
-def _trial(found: Iterator[_Hits], samples: int) -> Trial:
+def _trial(found: Iterator[Hits], samples: int) -> Trial:
     searched = hits = 0
     days: Counter[date] = Counter()
     newest: list[SampleMatch] = []

@@ -1,0 +1,111 @@
+"""Generated feeds of feeds with joins, over generated histories, cut any way: the engine gives what the plan means."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from feedweir.engine.join_plans import JoinFeed, JoinSet, load_joins, save_joins
+from feedweir.engine.plan_wire import plan_from_json, plan_to_json, stream_keys
+from feedweir.engine.preview import replay
+from feedweir.errors import CompiledSetError
+from feedweir.items.model import Item
+from feedweir.items.schema import batch_of
+from feedweir.language import parse
+from feedweir.language.statements import Ask, Query
+from feedweir.plan import build, expand
+from feedweir.plan.nodes import Node, Source, Union
+from tests.naive import elements_of
+from tests.plan.made import World, histories, queries
+
+definitions = st.fixed_dictionaries(
+    {"V": queries(most_joins=1), "W": queries(("A", "V"), most_joins=2), "X": queries(("B", "W", "V"))}
+)
+XSCL = (
+    "A//item[author->a] FOLLOWED BY{a=b, 20 hours} B//item[author->b]",
+    "A//item[author->a] JOIN{a=b, 2 items} V//item[author->b]",
+    "A//item[category->a] FOLLOWED BY{30 hours} V//item[title->t] JOIN{a=c, 3 items} C//item[category->c]",
+    "V//item[author->a][title->t] FOLLOWED BY{a=b, 1 items} A//item[author->b]"
+    " FOLLOWED BY{t=u, 2 items} A//item[title->u]",
+)
+
+
+def plan_of(defined: dict[str, Query], query: Query) -> Node:
+    world = World(defined)
+    plans = {name: build(one, world, feed=name) for name, one in defined.items()}
+    return expand(build(query, world, feed="F"), plans.get)
+
+
+def found(plan: Node, items: Sequence[Item], size: int) -> list[tuple[int, dict[str, tuple[int, ...]]]]:
+    batches = [batch_of(items[first : first + size]) for first in range(0, len(items), size)]
+    return [(seq, hits.annotations.get(seq, {})) for hits in replay(plan, batches) for seq in hits.seqs]
+
+
+def meant(plan: Node, items: Sequence[Item]) -> list[tuple[int, dict[str, tuple[int, ...]]]]:
+    return [(element.item.seq, dict(element.annotation)) for element in elements_of(plan, items)]
+
+
+@settings(max_examples=25, deadline=None)
+@given(definitions, histories(14), st.sampled_from([1, 3, 7, 1000]))
+def test_feeds_of_feeds_with_joins_give_what_they_mean(
+    defined: dict[str, Query], items: list[Item], size: int
+) -> None:
+    plan = plan_of(defined, defined["X"])
+    assert found(plan, items, size) == meant(plan, items)
+
+
+@settings(max_examples=12, deadline=None)
+@given(queries(most_joins=1), histories(14), st.sampled_from([1, 3, 1000]))
+@pytest.mark.parametrize("text", XSCL)
+def test_pattern_joins_give_what_they_mean(text: str, inner: Query, items: list[Item], size: int) -> None:
+    (statement,) = parse(text)
+    assert isinstance(statement, Ask)
+    plan = plan_of({"V": inner}, statement.query)
+    assert found(plan, items, size) == meant(plan, items)
+
+
+@settings(max_examples=30, deadline=None)
+@given(definitions, st.sampled_from(XSCL))
+def test_a_plan_survives_being_written_down(defined: dict[str, Query], text: str) -> None:
+    (statement,) = parse(text)
+    assert isinstance(statement, Ask)
+    plan = Union((plan_of(defined, defined["X"]), plan_of(defined, statement.query)))
+    again = plan_from_json(json.loads(json.dumps(plan_to_json(plan))))
+    assert again == plan
+    assert stream_keys(again)[id(again)] == stream_keys(plan)[id(plan)] < 0
+
+
+def test_equal_streams_of_different_feeds_are_one(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    (statement,) = parse(XSCL[0])
+    assert isinstance(statement, Ask)
+    one, other = (JoinFeed(number, plan_of({}, statement.query)) for number in (1, 2))
+    save_joins(tmp_path / "joins.json", [one, other])
+    joins = load_joins(tmp_path / "joins.json")
+    assert joins.feeds == (one, other)
+    assert len(joins.found) == 2
+    assert len(joins.made) == 1
+    assert [query.key for query in JoinSet([one]).queries()] == [query.key for query in joins.queries()]
+
+
+BAD = ("{", "[]", '{"format": 9, "feeds": []}', '{"format": 1, "feeds": [[1, [["No", [], []]]]]}')
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_joins_that_cannot_be_read_are_refused(tmp_path, text: str) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "joins.json").write_text(text)
+    with pytest.raises(CompiledSetError):
+        load_joins(tmp_path / "joins.json")
+
+
+def test_feeds_over_feeds_may_be_as_deep_as_anybody_likes() -> None:
+    (statement,) = parse("from A join last 3 items on B with [title = window.title]")
+    assert isinstance(statement, Ask)
+    plan: Node = plan_of({}, statement.query)
+    for _ in range(1_500):
+        plan = Union((plan, Source("C")))
+    again = plan_from_json(json.loads(json.dumps(plan_to_json(plan))))
+    assert len(JoinSet([JoinFeed(1, again)]).made) == 1_501
