@@ -7,7 +7,8 @@ the format's own (`description`, `pubDate`, `content:encoded`) goes before a bor
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 
 from lxml import etree
 
@@ -42,9 +43,12 @@ _VALUE_ATTRIBUTES = (
 )
 
 
+Handler = Callable[["Reading", etree._Element], None]
+
+
 @dataclass(slots=True)
 class Reading:
-    """An entry being read: what the handlers share."""
+    """The entries of a document being read, one after the other: what the handlers share."""
 
     entry: Entry
     names: Names
@@ -52,6 +56,15 @@ class Reading:
     """Of the document; `xml:base` may say otherwise for an element."""
     has_bases: bool
     """Whether any element of the document has an `xml:base`, which is costly to ask for."""
+    handlers: dict[object, Handler] = field(default_factory=dict)
+    """What to do with the elements met so far, by tag."""
+
+    def learned(self, element: etree._Element) -> Handler:
+        """What to do with an element of a tag that was not met before."""
+        key, name = self.names.of(element)
+        handler = HANDLERS.get(key) or partial(_extend, name=name)
+        self.handlers[element.tag] = handler
+        return handler
 
     def url(self, element: etree._Element, link: str | None) -> str:
         """A link of an element, absolute."""
@@ -61,20 +74,12 @@ class Reading:
         return absolute(link, (element.base or self.base) if self.has_bases else self.base)
 
 
-Handler = Callable[[Reading, etree._Element], None]
-
-
 def read_entry(element: etree._Element, reading: Reading) -> Entry:
     """Everything that an `item` or `entry` element says."""
-    entry = reading.entry
-    names, known = reading.names, reading.names.known
+    entry, handlers = reading.entry, reading.handlers
     for child in element:
-        key, name = known.get(child.tag) or names.of(child)
-        handler = HANDLERS.get(key)
-        if handler is not None:
-            handler(reading, child)
-        elif key:
-            _extend(reading, child, name)
+        handler = handlers.get(child.tag) or reading.learned(child)
+        handler(reading, child)
     _complete(entry)
     return entry
 
@@ -90,7 +95,7 @@ def _complete(entry: Entry) -> None:
             entry.summary = entry.summary or said.get(name, "")
         author = said.get("itunes:author")
         if author and not entry.authors:
-            entry.authors.append(author)
+            entry.authors = (author,)
 
 
 def _title(reading: Reading, element: etree._Element) -> None:
@@ -130,7 +135,7 @@ def _atom_link(reading: Reading, element: etree._Element) -> None:
     elif relation == "alternate" and not entry.link:
         entry.link = url
     else:
-        entry.related.append(url)
+        entry.related += (url,)
 
 
 def _guid(reading: Reading, element: etree._Element) -> None:
@@ -165,30 +170,31 @@ def _atom_content(reading: Reading, element: etree._Element) -> None:
     entry = reading.entry
     source = reading.url(element, element.get("src"))
     if source:
-        entry.related.append(source)
+        entry.related += (source,)
     entry.content = entry.content or atom_html(element)
     if reading.has_bases:
         entry.base = element.base or entry.base
 
 
 def _author(reading: Reading, element: etree._Element) -> None:
-    _add(reading.entry.authors, author_name(plain(element)))
+    _add_author(reading.entry, author_name(plain(element)))
 
 
 def _person(reading: Reading, element: etree._Element) -> None:
-    _add(reading.entry.authors, person_name(element, reading.names))
+    _add_author(reading.entry, person_name(element, reading.names))
 
 
 def _category(reading: Reading, element: etree._Element) -> None:
     """RSS has the category as text, Atom in attributes."""
-    _add(
-        reading.entry.categories, text_of(plain(element) or element.get("label") or element.get("term") or "")
-    )
+    entry = reading.entry
+    category = text_of(plain(element) or element.get("label") or element.get("term") or "")
+    if category and category not in entry.categories:
+        entry.categories += (category,)
 
 
-def _add(values: list[str], value: str) -> None:
-    if value and value not in values:
-        values.append(value)
+def _add_author(entry: Entry, name: str) -> None:
+    if name and name not in entry.authors:
+        entry.authors += (name,)
 
 
 def _published(reading: Reading, element: etree._Element) -> None:
@@ -226,20 +232,20 @@ def _media_content(reading: Reading, element: etree._Element) -> None:
 def _attach(entry: Entry, url: str, kind: str | None, length: str | None) -> None:
     if url and all(url != known for known, _, _ in entry.enclosures):
         size = int(length) if length and length.isascii() and length.isdigit() and len(length) < 16 else 0
-        entry.enclosures.append((url, kind or "", size))
+        entry.enclosures += ((url, kind or "", size),)
 
 
 def _extend(reading: Reading, element: etree._Element, name: str) -> None:
     """An element without a meaning of its own: its text, else its telling attribute, else what is inside
     it."""
-    extensions = reading.entry.extensions
-    if not name or len(extensions) >= MAX_EXTENSIONS:
+    entry = reading.entry
+    if not name or len(entry.extensions) >= MAX_EXTENSIONS:
         return
     value = (element.text or "").strip()
     if not value and element.attrib:
         value = next((element.get(key, "") for key in _VALUE_ATTRIBUTES if element.get(key)), "")
     if value:
-        extensions.append((name if ":" in name else f"rss:{name}", one_line(value[:MAX_TEXT_CHARS])))
+        entry.extensions += ((name if ":" in name else f"rss:{name}", one_line(value[:MAX_TEXT_CHARS])),)
     for child in element:
         inner = reading.names.of(child)[1]
         if inner == "media:content":

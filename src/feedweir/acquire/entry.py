@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from feedweir.items.html import is_web_link, links_in, sanitised
+from feedweir.items.html import all_sanitised, is_web_link
 from feedweir.items.identity import Claim, fingerprint, identities
 from feedweir.items.model import FeedDescription
 
@@ -21,16 +21,16 @@ class Entry:
     summary: str = ""
     content: str = ""
     link: str = ""
-    related: list[str] = field(default_factory=list)
+    related: tuple[str, ...] = ()
     """Other links of the entry itself."""
-    authors: list[str] = field(default_factory=list)
-    categories: list[str] = field(default_factory=list)
+    authors: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
     published_us: int | None = None
     updated_us: int | None = None
     language: str = ""
-    enclosures: list[tuple[str, str, int]] = field(default_factory=list)
+    enclosures: tuple[tuple[str, str, int], ...] = ()
     """(url, type, length)"""
-    extensions: list[tuple[str, str]] = field(default_factory=list)
+    extensions: tuple[tuple[str, str], ...] = ()
     base: str = ""
     raw: str = ""
 
@@ -55,21 +55,30 @@ class Row(NamedTuple):
     summary: str
     content: str
     link: str
-    links: list[str]
-    authors: list[str]
-    categories: list[str]
+    links: Sequence[str]
+    authors: tuple[str, ...]
+    categories: tuple[str, ...]
     published: int | None
     """Times are microseconds since 1970."""
     updated: int | None
     language: str
-    enclosures: list[tuple[str, str, int]]
-    extensions: list[tuple[str, str]]
+    enclosures: tuple[tuple[str, str, int], ...]
+    extensions: tuple[tuple[str, str], ...]
     raw: str
 
 
 def rows_of(feed: Feed) -> list[Row]:
     """The entries of a document in the order of the stream: the last entry is the oldest and comes first."""
-    rows = [_row(entry, feed) for entry in feed.entries]
+    entries = feed.entries
+    bases = [entry.base for entry in entries]
+    summaries, summary_links = all_sanitised([entry.summary for entry in entries], bases=bases)
+    contents, content_links = all_sanitised([_own_content(entry) for entry in entries], bases=bases)
+    rows = [
+        _row(feed, entry, summary, content, (*in_summary, *in_content))
+        for entry, summary, content, in_summary, in_content in zip(
+            entries, summaries, contents, summary_links, content_links, strict=True
+        )
+    ]
     claims = [Claim(row.identity, row.link, row.fingerprint) for row in rows]
     result = [
         row if identity == row.identity else row._replace(identity=identity)
@@ -80,14 +89,17 @@ def rows_of(feed: Feed) -> list[Row]:
     return result
 
 
-def _row(entry: Entry, feed: Feed) -> Row:
-    """An entry made safe; its identity is the bare guid as yet."""
-    summary = sanitised(entry.summary, base=entry.base)
-    content = summary if entry.content == entry.summary else sanitised(entry.content, base=entry.base)
-    authors = entry.authors or list(feed.authors)
-    files = [url for url, _, _ in entry.enclosures]
+def _own_content(entry: Entry) -> str:
+    """The content where it is not the summary once more, which need not be made safe twice."""
+    return "" if entry.content == entry.summary else entry.content
+
+
+def _row(feed: Feed, entry: Entry, summary: str, content: str, inside: tuple[str, ...]) -> Row:
+    """An entry made safe, with the links inside its HTML; its identity is the bare guid as yet."""
+    content = summary if entry.content == entry.summary else content
+    authors = entry.authors or feed.authors
+    files = [url for url, _, _ in entry.enclosures] if entry.enclosures else ()
     seen = fingerprint(entry.title, summary, content, entry.link, *authors, "", *entry.categories, "", *files)
-    published = entry.updated_us if entry.published_us is None else entry.published_us
     return Row(
         entry.guid,
         seen,
@@ -95,10 +107,10 @@ def _row(entry: Entry, feed: Feed) -> Row:
         summary,
         content,
         entry.link,
-        _links(entry, summary, content, files),
+        _links(entry.link, (*entry.related, *inside, *files)),
         authors,
         entry.categories,
-        published,
+        entry.updated_us if entry.published_us is None else entry.published_us,
         entry.updated_us,
         entry.language or feed.description.language,
         entry.enclosures,
@@ -107,10 +119,8 @@ def _row(entry: Entry, feed: Feed) -> Row:
     )
 
 
-def _links(entry: Entry, summary: str, content: str, files: list[str]) -> list[str]:
+def _links(link: str, others: tuple[str, ...]) -> Sequence[str]:
     """Every absolute link once, in order."""
-    inside = links_in(summary) + (links_in(content) if content is not summary else [])
-    if not inside and not files and not entry.related:
-        return [entry.link] if is_web_link(entry.link) else []
-    every = dict.fromkeys([entry.link, *entry.related, *inside, *files])
-    return [url for url in every if is_web_link(url)]
+    if not others:
+        return (link,) if is_web_link(link) else ()
+    return [url for url in dict.fromkeys((link, *others)) if is_web_link(url)]

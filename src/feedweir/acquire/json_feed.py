@@ -29,9 +29,7 @@ def read_json_feed(body: bytes, *, url: str, max_items: int) -> Feed:
         else (f"the document has {len(items)} entries: only {max_items} are kept",)
     )
     base = url or _text(document.get("home_page_url"))
-    return Feed(
-        _description(document), [_entry(item, base) for item in kept], tuple(_authors(document)), warnings
-    )
+    return Feed(_description(document), [_entry(item, base) for item in kept], _authors(document), warnings)
 
 
 def _document(body: bytes) -> dict[str, Any]:
@@ -70,14 +68,14 @@ def _entry(item: dict[str, Any], base: str) -> Entry:
         summary=escaped(_text(item.get("summary"))),
         content=content,
         link=link or absolute(_text(item.get("external_url")), base),
-        related=[absolute(other, base) for other in others if other],
+        related=tuple(absolute(other, base) for other in others if other),
         authors=_authors(item),
-        categories=[tag for tag in map(_text, _list(item.get("tags"))) if tag],
+        categories=tuple(tag for tag in map(_text, _list(item.get("tags"))) if tag),
         published_us=epoch_us(_text(item.get("date_published"))),
         updated_us=epoch_us(_text(item.get("date_modified"))),
         language=_text(item.get("language")),
-        enclosures=list(_attachments(item, base)),
-        extensions=list(_extensions(item))[:MAX_EXTENSIONS],
+        enclosures=tuple(_attachments(item, base)),
+        extensions=tuple(_extensions(item))[:MAX_EXTENSIONS],
         base=base,
         raw=json.dumps(item, ensure_ascii=False),
     )
@@ -86,11 +84,11 @@ def _entry(item: dict[str, Any], base: str) -> Entry:
     return entry
 
 
-def _authors(said: dict[str, Any]) -> list[str]:
+def _authors(said: dict[str, Any]) -> tuple[str, ...]:
     """Version 1.0 has one author, 1.1 several."""
     people = [*_list(said.get("authors")), said.get("author")]
     names = (_text(person.get("name")) if isinstance(person, dict) else _text(person) for person in people)
-    return list(dict.fromkeys(one_line(name) for name in names if name))
+    return tuple(dict.fromkeys(one_line(name) for name in names if name))
 
 
 def _attachments(item: dict[str, Any], base: str) -> Iterator[tuple[str, str, int]]:

@@ -37,14 +37,16 @@ def _entry(said: Any, url: str) -> Entry:
         summary=said.get("summary", ""),
         content=contents[0].get("value", ""),
         link=absolute(said.get("link", ""), url),
-        authors=[name for name in (author.get("name", "") for author in said.get("authors", [])) if name],
-        categories=[term for term in (tag.get("term") for tag in said.get("tags", [])) if term],
+        authors=tuple(
+            name for name in (author.get("name", "") for author in said.get("authors", [])) if name
+        ),
+        categories=tuple(term for term in (tag.get("term") for tag in said.get("tags", [])) if term),
         published_us=_moment_us(said.get("published_parsed")),
         updated_us=_moment_us(dict.get(said, "updated_parsed")),  # its own `get` answers with another date
-        enclosures=[
+        enclosures=tuple(
             (absolute(file.get("href", ""), url), file.get("type", ""), 0)
             for file in said.get("enclosures", [])
-        ],
+        ),
         base=url,
     )
 

@@ -13,18 +13,17 @@ class Names:
     """The names of one document's elements: `prefix:name` for people, and lower-cased for decisions, because
     publishers are careless with case."""
 
-    __slots__ = ("known",)
+    __slots__ = ("_known",)
 
     def __init__(self) -> None:
-        self.known: dict[object, tuple[str, str]] = {}
-        """What has been met so far, by tag: for loops in which a call counts."""
+        self._known: dict[object, tuple[str, str]] = {}
 
     def of(self, element: etree._Element) -> tuple[str, str]:
         """(key, name) of an element; ("", "") for comments and the like."""
         tag = element.tag
-        known = self.known.get(tag)
+        known = self._known.get(tag)
         if known is None:
-            known = self.known[tag] = _names(tag, element.prefix)
+            known = self._known[tag] = _names(tag, element.prefix)
         return known
 
 

@@ -46,7 +46,8 @@ def read_xml_feed(tree: XmlTree, *, url: str, body: bytes, max_items: int) -> Fe
     channel = _channel(root, names)
     description = _description(channel, names, _base(channel, url, has_bases))
     base = url or description.link
-    entries = [_entry(element, names, base, has_bases) for element in elements]
+    reading = Reading(Entry(), names, base, has_bases)
+    entries = [_entry(element, reading, base) for element in elements]
     return Feed(description, entries, _authors(channel, names), tuple(warnings))
 
 
@@ -69,14 +70,11 @@ def _base(element: etree._Element, url: str, has_bases: bool) -> str:
     return (element.base or url) if has_bases else url
 
 
-def _entry(element: etree._Element, names: Names, base: str, has_bases: bool) -> Entry:
-    if has_bases:
-        base = element.base or base
-    entry = Entry(base=base, language=element.get(_XML_LANG, ""))
-    about = element.get(_ABOUT)
-    if about:
-        entry.guid = about.strip()
-    read_entry(element, Reading(entry, names, base, has_bases))
+def _entry(element: etree._Element, reading: Reading, base: str) -> Entry:
+    reading.base = (element.base or base) if reading.has_bases else base
+    entry = reading.entry = Entry(base=reading.base, language=element.get(_XML_LANG, ""))
+    entry.guid = element.get(_ABOUT, "").strip()
+    read_entry(element, reading)
     entry.raw = etree.tostring(element, encoding="unicode", with_tail=False)
     return entry
 

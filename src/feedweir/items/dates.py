@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 
 from feedweir.items.date_names import MONTHS, ZONES
 
@@ -18,7 +19,7 @@ _EPOCH_DAY = _EPOCH.toordinal()
 _MAX_CHARS = 200
 
 _RFC822 = re.compile(
-    r"(?:[A-Za-z]{3}, )?(\d{1,2}) ([A-Za-z]{3}) (\d{4}) (\d\d):(\d\d):(\d\d) (?:GMT|UTC|Z|([+-])(\d{4}))"
+    r"(?:[A-Za-z]{3}, )?(\d{1,2} [A-Za-z]{3} \d{4}) (\d\d):(\d\d):(\d\d) (?:GMT|UTC|Z|([+-])(\d{4}))"
 )
 _ENGLISH = {
     name.title(): MONTHS[name]
@@ -64,10 +65,8 @@ def epoch_us(text: str) -> int | None:
         return None
 
 
-def _plain_rfc822(
-    day: str, month: str, year: str, hour: str, minute: str, second: str, sign: str | None, zone: str
-) -> int:
-    days = date(int(year), _ENGLISH[month], int(day)).toordinal() - _EPOCH_DAY
+def _plain_rfc822(day: str, hour: str, minute: str, second: str, sign: str | None, zone: str) -> int:
+    days = _days(day)
     hours, minutes, seconds = int(hour), int(minute), int(second)
     if hours > 23 or minutes > 59 or seconds > 59:
         raise ValueError(hour)
@@ -76,6 +75,13 @@ def _plain_rfc822(
         offset_min = offset // 100 * 60 + offset % 100
         minutes -= offset_min if sign == "+" else -offset_min
     return (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1_000_000
+
+
+@lru_cache(4096)
+def _days(text: str) -> int:
+    """Days since 1970 of a day such as `1 May 2024`; the items of a feed have few different ones."""
+    day, month, year = text.split(" ")
+    return date(int(year), _ENGLISH[month], int(day)).toordinal() - _EPOCH_DAY
 
 
 def _any_shape(text: str) -> int | None:
