@@ -42,6 +42,8 @@ _PARALLEL = multiprocessing.get_context("fork")
 _QUICK = {
     name: RetryPolicy(first_s=0.2, factor=1.5, most_s=1, attempts=1_000) for name in ("mail", "webhook")
 }
+_SHORT = SenderOptions(lease_s=4, timeout_s=2, look_s=0.1)
+"""So that what a killed sender held comes free soon."""
 _SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 
@@ -169,10 +171,11 @@ def _fill(
 
 
 @contextmanager
-def _opened(catalog: Catalog, transport: AiohttpTransport, ports: tuple[int, int]) -> Iterator[Sender]:
+def _opened(
+    catalog: Catalog, transport: AiohttpTransport, ports: tuple[int, int], options: SenderOptions
+) -> Iterator[Sender]:
     pool = SmtpPool(SmtpServer(host="127.0.0.1", port=ports[0], timeout_s=5))
     worker = f"{os.getpid()}:{os.urandom(3).hex()}"
-    options = SenderOptions(lease_s=3, timeout_s=5, look_s=0.1)
     with Transformer() as transformer:
         yield Sender(
             catalog,
@@ -196,7 +199,7 @@ def _transport() -> AiohttpTransport:
 async def _drained(url: str, ports: tuple[int, int]) -> int:
     with open_catalog(url) as catalog:
         async with _transport() as transport:
-            with _opened(catalog, transport, ports) as sender:
+            with _opened(catalog, transport, ports, SenderOptions()) as sender:
                 while await sender.step():
                     pass
                 return sender.sent
@@ -205,7 +208,7 @@ async def _drained(url: str, ports: tuple[int, int]) -> int:
 async def _for_ever(url: str, ports: tuple[int, int]) -> None:
     with open_catalog(url) as catalog:
         async with _transport() as transport:
-            with _opened(catalog, transport, ports) as sender:
+            with _opened(catalog, transport, ports, _SHORT) as sender:
                 await sender.run(lambda: False, time.sleep)
 
 

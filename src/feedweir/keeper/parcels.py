@@ -86,6 +86,7 @@ class Parcels:
         """Take what is due of these subscriptions, as far as we carry their channels."""
         parcels: list[OpenParcel] = []
         look_at: dict[int, datetime | None] = {}
+        changed: list[Rhythm] = []
         with self._catalog.transaction():
             rhythms = self._catalog.subscriptions.hold_rhythms([each.subscription_id for each in waiting])
             for each in sorted(waiting):
@@ -96,8 +97,9 @@ class Parcels:
                 if record.channel not in channels:
                     look_at[record.id] = now + timedelta(seconds=_HELD_BACK_S)
                     continue
-                found, look_at[record.id] = self._open_one(record, each, rhythm, now)
+                found, look_at[record.id] = self._open_one(record, each, rhythm, now, changed)
                 parcels += found
+            self._catalog.subscriptions.save_rhythms(changed)
         return Opened(tuple(parcels), look_at)
 
     def renew(self, parcel: OpenParcel, now: datetime) -> bool:
@@ -130,11 +132,18 @@ class Parcels:
                     self._end(result.parcel.subscription, now)
 
     def _open_one(
-        self, record: SubscriptionRecord, waiting: Waiting, rhythm: Rhythm, now: datetime
+        self,
+        record: SubscriptionRecord,
+        waiting: Waiting,
+        rhythm: Rhythm,
+        now: datetime,
+        changed: list[Rhythm],
     ) -> tuple[list[OpenParcel], datetime | None]:
+        """A subscription's parcels and its next look; rhythms that are to be saved join `changed`."""
         kept = _kept_in(rhythm.state)
         if kept:
-            found = self._taken_up(record, kept, rhythm, now)
+            found = self._taken_up(record, kept, now)
+            changed += [] if found else self._without_settled(record, kept, rhythm)
             return found, now + timedelta(seconds=_HELD_BACK_S)
         try:
             policy = policy_of(record.schedule)
@@ -150,7 +159,7 @@ class Parcels:
             return [], decision.look_at
         sizes = decision.messages[: self._most]
         parcels = self._made(record, sizes, now)
-        self._remember(rhythm, parcels)
+        changed.append(_with(rhythm, parcels))
         return parcels, now if len(sizes) < len(decision.messages) else decision.look_at
 
     def _made(self, record: SubscriptionRecord, sizes: Sequence[int], now: datetime) -> list[OpenParcel]:
@@ -166,9 +175,7 @@ class Parcels:
                 parcels.append(OpenParcel(key, now, group, record))
         return parcels
 
-    def _taken_up(
-        self, record: SubscriptionRecord, kept: Sequence[_Kept], rhythm: Rhythm, now: datetime
-    ) -> list[OpenParcel]:
+    def _taken_up(self, record: SubscriptionRecord, kept: Sequence[_Kept], now: datetime) -> list[OpenParcel]:
         """The parcels of before whose entries are due again: a retry, or the lease of a sender that died."""
         ids = [id_ for parcel in kept for id_ in parcel.ids]
         claimed = self._catalog.outbox.claim(
@@ -179,12 +186,11 @@ class Parcels:
             OpenParcel(each.key, each.made_at, tuple(by_id[id_] for id_ in each.ids if id_ in by_id), record)
             for each in kept
         ]
-        held = [parcel for parcel in parcels if parcel.entries]
-        if not held:
-            self._forget_settled(record, kept, rhythm)
-        return held
+        return [parcel for parcel in parcels if parcel.entries]
 
-    def _forget_settled(self, record: SubscriptionRecord, kept: Sequence[_Kept], rhythm: Rhythm) -> None:
+    def _without_settled(
+        self, record: SubscriptionRecord, kept: Sequence[_Kept], rhythm: Rhythm
+    ) -> list[Rhythm]:
         """Parcels whose entries were settled by other hands must not hold up the rest."""
         ids = {id_ for parcel in kept for id_ in parcel.ids}
         first, last = min(ids), max(ids)
@@ -193,18 +199,8 @@ class Parcels:
         )
         open_ids = {entry.id for entry in entries if entry.due_at is not None}
         living = [parcel for parcel in kept if open_ids.intersection(parcel.ids)]
-        if len(living) < len(kept):
-            self._save(rhythm, living, _recent_in(rhythm.state))
-
-    def _remember(self, rhythm: Rhythm, parcels: Sequence[OpenParcel]) -> None:
-        kept = [
-            _Kept(parcel.key, parcel.made_at, tuple(entry.id for entry in parcel.entries))
-            for parcel in parcels
-        ]
-        self._save(rhythm, kept, _recent_in(rhythm.state))
-
-    def _save(self, rhythm: Rhythm, kept: Sequence[_Kept], recent: Sequence[datetime]) -> None:
-        self._catalog.subscriptions.save_rhythms([replace(rhythm, state=_state(kept, recent))])
+        is_changed = len(living) < len(kept)
+        return [replace(rhythm, state=_state(living, _recent_in(rhythm.state)))] if is_changed else []
 
     def _outcomes(self, result: Sent, now: datetime) -> list[Outcome]:
         parcel, error = result.parcel, result.error
@@ -232,6 +228,11 @@ def _is_over(outcomes: Sequence[Outcome], accepted: set[int]) -> bool:
     """Whether a parcel will not be sent again. That it was sent is a fact; that it is dead only its holder can say."""
     state = outcomes[0].state
     return state == "sent" or (state == "dead" and any(outcome.id in accepted for outcome in outcomes))
+
+
+def _with(rhythm: Rhythm, parcels: Sequence[OpenParcel]) -> Rhythm:
+    kept = [_Kept(each.key, each.made_at, tuple(entry.id for entry in each.entries)) for each in parcels]
+    return replace(rhythm, state=_state(kept, _recent_in(rhythm.state)))
 
 
 def _after(rhythm: Rhythm, result: Sent, now: datetime) -> Rhythm:

@@ -28,6 +28,7 @@ from feedweir.keeper.parcels import OpenParcel, Parcels, Sent
 _log = logging.getLogger(__name__)
 
 _SETTLE_ATTEMPTS = 3
+_GATHER_S = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,7 @@ class SenderOptions:
     """For one parcel."""
     most_at_once: int = 64
     """Parcels on their way."""
-    at_once: Mapping[str, int] = field(default_factory=lambda: {"mail": 4, "file": 2, "notify": 2})
+    at_once: Mapping[str, int] = field(default_factory=lambda: {"mail": 8, "file": 2, "notify": 2})
     """The same for single channels."""
     look_s: float = 1.0
     """How often to look for what is due when nothing is."""
@@ -109,7 +110,7 @@ class Sender:
                     parcels = self._open(self._options.most_at_once - len(running))
                     running |= {asyncio.create_task(self._carried(parcel)) for parcel in parcels}
                 if running:
-                    done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                    done, running = await _some_done(running)
                     self._settle([result for task in done if (result := task.result()) is not None])
         finally:
             for task in running:
@@ -227,6 +228,14 @@ class Sender:
         for result in results:
             self._seen.pop(result.parcel.subscription.id, None)
         self.sent += sum(1 for result in results if result.error is None)
+
+
+async def _some_done(
+    running: set[asyncio.Task[Sent | None]],
+) -> tuple[set[asyncio.Task[Sent | None]], set[asyncio.Task[Sent | None]]]:
+    """What is done, and what is not: those that end close together are settled together."""
+    await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+    return await asyncio.wait(running, timeout=_GATHER_S)
 
 
 def _longest_first(waiting: Waiting) -> tuple[datetime, int]:

@@ -7,12 +7,15 @@ lost (or a sender that died before settling) makes a repeat with the same Messag
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import dataclass
-from email.errors import HeaderParseError
-from email.headerregistry import Address as MailAddress
-from email.message import EmailMessage
-from email.policy import SMTP as SMTP_POLICY
-from email.utils import format_datetime
+from email.charset import QP, Charset
+from email.header import Header
+from email.message import Message
+from email.mime.multipart import MIMEMultipart
+from email.mime.text import MIMEText
+from email.policy import compat32
+from email.utils import format_datetime, formataddr
 
 from feedweir.deliver.channels.smtp import SmtpPool
 from feedweir.deliver.digest import digest
@@ -20,6 +23,15 @@ from feedweir.deliver.parcel import Destination, Parcel
 from feedweir.deliver.plain import legal
 from feedweir.deliver.unsubscribe import unsubscribe_token
 from feedweir.errors import DeliveryError
+
+# The older policy of the library: a digest has few headers, and parsing each one again costs more than the message.
+_POLICY = compat32.clone(linesep="\r\n")
+_TEXT = Charset("utf-8")
+_TEXT.body_encoding = QP
+_PLAIN_LENGTH = 65
+_ADDRESS = re.compile(
+    r"[^\s@<>()\[\],;:\\\"\x00-\x1f\x7f]{1,64}@[^\s@<>()\[\],;:\\\"\x00-\x1f\x7f]{1,255}", re.ASCII
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,47 +60,63 @@ class MailChannel:
 
     async def send(self, parcel: Parcel) -> None:
         message = compose(parcel, self.options)
-        content = message.as_bytes(policy=SMTP_POLICY)
+        content = message.as_bytes()
         envelope = return_path(self.options, parcel.destination.subscription)
         await asyncio.to_thread(self.pool.send, envelope, parcel.destination.target, content)
 
 
-def compose(parcel: Parcel, options: MailOptions) -> EmailMessage:
-    """The message for a parcel: the same one every time, but for the boundary between its parts."""
+def compose(parcel: Parcel, options: MailOptions) -> Message:
+    """The message for a parcel: the same bytes every time."""
     destination = parcel.destination
     unsubscribe = unsubscribe_link(destination, options)
     made = digest(parcel.view, destination.address, unsubscribe=unsubscribe, transformed=parcel.transformed)
-    message = EmailMessage(policy=SMTP_POLICY)
-    message["From"] = MailAddress(display_name=options.name, addr_spec=options.sender)
-    message["To"] = recipient(destination.target)
-    message["Subject"] = made.subject
-    message["Date"] = format_datetime(parcel.made_at)
-    message["Message-ID"] = f"<{parcel.key}@{options.domain}>"
-    # Mail programs show the messages of a subscription as one conversation.
-    message["References"] = thread_id(destination.subscription, options)
-    message["In-Reply-To"] = thread_id(destination.subscription, options)
-    message["List-Id"] = f"<subscription-{destination.subscription}.feedweir.{options.domain}>"
-    message["Auto-Submitted"] = "auto-generated"
-    message["Precedence"] = "bulk"
-    if unsubscribe:
-        message["List-Unsubscribe"] = f"<{unsubscribe}>"
-        message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
-    message.set_content(_bodied(made.text), cte="quoted-printable")
+    message: Message = _part(made.text, "plain")
     if made.html:
-        message.add_alternative(_bodied(made.html), subtype="html", cte="quoted-printable")
-        message.set_boundary(f"=_{parcel.key}")
+        parts = [message, _part(made.html, "html")]
+        message = MIMEMultipart("alternative", f"=_{parcel.key}", parts, policy=_POLICY)
+    headers = {
+        "From": formataddr((options.name, options.sender)),
+        "To": recipient(destination.target),
+        "Subject": _encoded(made.subject),
+        "Date": format_datetime(parcel.made_at),
+        "Message-ID": f"<{parcel.key}@{options.domain}>",
+        # Mail programs show the messages of a subscription as one conversation.
+        "References": thread_id(destination.subscription, options),
+        "In-Reply-To": thread_id(destination.subscription, options),
+        "List-Id": f"<subscription-{destination.subscription}.feedweir.{options.domain}>",
+        "Auto-Submitted": "auto-generated",
+        "Precedence": "bulk",
+    }
+    if unsubscribe:
+        headers["List-Unsubscribe"] = f"<{unsubscribe}>"
+        headers["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
+    for name, value in headers.items():
+        message[name] = value
     return message
 
 
-def recipient(target: str) -> MailAddress:
+def _part(text: str, kind: str) -> MIMEText:
+    # Stray carriage returns would make lines of their own.
+    body = legal(text).replace("\r\n", "\n").replace("\r", "\n")
+    part = MIMEText("", kind, "us-ascii", policy=_POLICY)
+    del part["Content-Transfer-Encoding"]
+    part.set_payload(body, _TEXT)
+    return part
+
+
+def _encoded(text: str) -> str:
+    return (
+        text
+        if text.isascii() and len(text) < _PLAIN_LENGTH
+        else Header(text, "utf-8", 76, "Subject").encode()
+    )
+
+
+def recipient(target: str) -> str:
     """A mail address that can stand in a header; raises DeliveryError, final, for what is none."""
-    try:
-        address = MailAddress(addr_spec=target.strip())
-    except (HeaderParseError, ValueError, IndexError):
-        address = None
-    if address is None or not address.username or not address.domain or not target.isprintable():
-        raise DeliveryError(f"{target!r} is not a mail address", is_final=True)
-    return address
+    if not _ADDRESS.fullmatch(target):
+        raise DeliveryError(f"{target!r} is not a mail address", is_final=True, hint="as in ann@example.org")
+    return target
 
 
 def thread_id(subscription: int, options: MailOptions) -> str:
@@ -107,8 +135,3 @@ def return_path(options: MailOptions, subscription: int) -> str:
     """Where a report about an undeliverable message goes; it tells which subscription by itself."""
     name, at, domain = options.bounces.partition("@")
     return f"{name}+{subscription}@{domain}" if at else options.sender
-
-
-def _bodied(text: str) -> str:
-    # Line ends as mail has them come from the policy; stray carriage returns would make lines of their own.
-    return legal(text).replace("\r\n", "\n").replace("\r", "\n")

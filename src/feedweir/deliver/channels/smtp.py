@@ -22,7 +22,7 @@ class SmtpServer:
     user: str = ""
     password: str = field(default="", repr=False)
     timeout_s: float = 30.0
-    connections: int = 4
+    connections: int = 8
     """Kept open at most."""
 
 
@@ -63,7 +63,7 @@ class SmtpPool:
             if getattr(error, "smtp_code", 0) == 421:
                 connection.close()
                 return False
-            self._give_back(connection)
+            self._give_back(connection, with_reset=True)
             raise delivery_error(error) from error
         return True
 
@@ -78,9 +78,11 @@ class SmtpPool:
         with self._lock:
             return self._idle.pop() if self._idle else None
 
-    def _give_back(self, connection: smtplib.SMTP) -> None:
+    def _give_back(self, connection: smtplib.SMTP, *, with_reset: bool = False) -> None:
+        """Keep a connection; one in the middle of a message that was refused is reset."""
         try:
-            connection.rset()
+            if with_reset:
+                connection.rset()
         except (smtplib.SMTPException, OSError):
             connection.close()
             return
