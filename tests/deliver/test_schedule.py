@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -11,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedweir.deliver.cron import next_time, parse_cron
-from feedweir.deliver.policy import Policy, policy_of, schedule_of
+from feedweir.deliver.policy import _READERS, Policy, policy_of, schedule_of
 from feedweir.deliver.schedule import Decision, Pace, Queue, decide, is_quiet, sent
 from feedweir.errors import SettingsError
 
@@ -248,3 +251,11 @@ def test_a_schedule_that_makes_no_sense_is_refused(schedule: dict[str, Any]) -> 
 def test_a_schedule_survives_being_kept(schedule: dict[str, Any]) -> None:
     policy = policy_of(schedule)
     assert policy_of(schedule_of(policy)) == policy
+
+
+def test_the_documentation_shows_every_setting_with_an_example_that_works() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "delivery.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| `([^`]+)` \|", text, re.MULTILINE)
+    schedule = {name: json.loads(example) for name, example in rows}
+    assert set(schedule_of(policy_of(schedule))) == set(schedule)
+    assert set(schedule) == set(_READERS)

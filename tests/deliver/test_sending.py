@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -29,6 +31,7 @@ from tests.deliver.outgoing import (
     subscribed,
 )
 
+DOCS = Path(__file__).parents[2] / "docs" / "delivery.md"
 ITEMS = numbered(60)
 BIRTHS = itertools.count()
 
@@ -274,3 +277,13 @@ def test_different_messages_are_not_retried_in_step() -> None:
 def test_a_final_failure_is_never_tried_again() -> None:
     assert next_try(RetryPolicy(), "key", 1, DeliveryError("x", is_final=True), NOON) is None
     assert DeliveryError("x", is_gone=True).is_final
+
+
+@pytest.mark.parametrize("channel", ["mail", "webhook"])
+def test_a_receiver_that_stays_away_is_given_up_in_about_two_days(channel: str) -> None:
+    attempt, at = 1, NOON
+    while (later := next_try(RETRIES[channel], "key", attempt, DeliveryError("x"), at)) is not None:
+        attempt, at = attempt + 1, later
+    assert timedelta(days=1.5) <= at - NOON <= timedelta(days=2.5)
+    named = re.findall(r"after (\d+)", DOCS.read_text(encoding="utf-8"))
+    assert str(attempt) in named

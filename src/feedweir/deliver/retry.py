@@ -18,19 +18,19 @@ class RetryPolicy:
     first_s: float = 5.0
     factor: float = 3.0
     most_s: float = 6 * 3_600.0
-    attempts: int = 12
+    attempts: int = 16
     jitter: float = 0.25
     """Each wait is shortened by up to this part, so that receivers are not met by all senders at once."""
 
 
 RETRIES = {
     "file": RetryPolicy(first_s=1, factor=2, most_s=600, attempts=20),
-    "mail": RetryPolicy(first_s=60, factor=2, most_s=4 * 3_600, attempts=16),
+    "mail": RetryPolicy(first_s=60, factor=2, most_s=4 * 3_600, attempts=22),
     "webhook": RetryPolicy(),
     "websub": RetryPolicy(first_s=30, attempts=8),
     "notify": RetryPolicy(first_s=30, attempts=6),
 }
-"""By channel. Mail follows the custom of mail servers: about two days; webhooks go on for about two and a half."""
+"""By channel. Mail follows the custom of mail servers: about two days; so do webhooks."""
 
 
 def next_try(
