@@ -38,6 +38,7 @@ from feedweir.deliver.transform import Transformed, Transformer
 from feedweir.deliver.unsubscribe import subscription_of, unsubscribe_token
 from feedweir.deliver.view import FeedView
 from feedweir.errors import DeliveryError
+from feedweir.keeper.bouncing import record_bounce
 from feedweir.keeper.hub import carry_out, drop_ended
 from feedweir.keeper.posting import GuardedPoster
 from tests.deliver.musical import NOON, WITH_PHOTOS, feed_of, numbered
@@ -202,18 +203,33 @@ def test_what_is_no_mail_address_is_refused(target: str) -> None:
     assert caught.value.is_final
 
 
-def test_a_bounce_tells_its_subscription_message_and_reason() -> None:
-    sent = compose(parcel_of(feed_of(*numbered(1)), "ann@example.org"), MAIL)
+def bounced(subscription: int, message_id: str) -> bytes:
     report = (
-        "From: MAILER-DAEMON@mx.example\r\nTo: bounces+7@example.org\r\nMIME-Version: 1.0\r\n"
+        f"From: MAILER-DAEMON@mx.example\r\nTo: bounces+{subscription}@example.org\r\nMIME-Version: 1.0\r\n"
         'Content-Type: multipart/report; report-type=delivery-status; boundary="b"\r\n\r\n'
         "--b\r\nContent-Type: text/plain\r\n\r\nSorry.\r\n"
         "--b\r\nContent-Type: message/delivery-status\r\n\r\nReporting-MTA: dns; mx.example\r\n\r\n"
         "Final-Recipient: rfc822; ann@example.org\r\nAction: failed\r\nStatus: 5.1.1\r\n"
         "Diagnostic-Code: smtp; 550 no such user\r\n\r\n"
-        f"--b\r\nContent-Type: text/rfc822-headers\r\n\r\nMessage-ID: {sent['Message-ID']}\r\n--b--\r\n"
+        f"--b\r\nContent-Type: text/rfc822-headers\r\n\r\nMessage-ID: {message_id}\r\n--b--\r\n"
     )
-    bounce = bounce_of(report.encode())
+    return report.encode()
+
+
+def test_a_bounce_is_a_failure_of_its_subscription_and_of_no_other(tmp_path: Path) -> None:
+    with open_catalog(f"sqlite:///{tmp_path}/c.db") as catalog:
+        hook, mail = subscribed(catalog, channel="webhook"), subscribed(catalog, channel="mail")
+        assert record_bounce(catalog, bounced(mail, "<x>"), NOON) == mail
+        assert record_bounce(catalog, bounced(hook, "<x>"), NOON) is None
+        assert record_bounce(catalog, bounced(999, "<x>"), NOON) is None
+        (failure,) = catalog.failures.of("subscription", str(mail))
+        assert failure.reason == "returned by the mail server: smtp; 550 no such user"
+        assert catalog.subscriptions.with_id(mail).status == "active"
+
+
+def test_a_bounce_tells_its_subscription_message_and_reason() -> None:
+    sent = compose(parcel_of(feed_of(*numbered(1)), "ann@example.org"), MAIL)
+    bounce = bounce_of(bounced(7, sent["Message-ID"]))
     assert bounce is not None
     assert (bounce.subscription, bounce.is_final, bounce.reason) == (7, True, "smtp; 550 no such user")
     assert f"<{bounce.key}@example.org>" == sent["Message-ID"]

@@ -45,6 +45,8 @@ class OutletOptions:
     """Where readers reach this installation; without it there are no links back and no hub."""
     allow_private: bool = False
     """Whether webhooks may go to private and loopback addresses."""
+    notify: bool = False
+    """Whether Apprise may be used: it goes wherever a URL says, to private addresses too."""
     posts_per_host: int = 8
     sender: SenderOptions = field(default_factory=SenderOptions)
 
@@ -92,7 +94,7 @@ def channels_of(
         channels["mail"] = MailChannel(pool, options.mail)
     if options.base_url:
         channels["websub"] = WebSubChannel(poster, clock, options.base_url + HUB_PATH)
-    notify = with_apprise()
+    notify = with_apprise() if options.notify else None
     if notify is not None:
         channels["notify"] = NotifyChannel(notify)
     return channels
