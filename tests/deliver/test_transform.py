@@ -98,6 +98,24 @@ def test_photos_are_included_in_an_atom_entry(transformer: Transformer) -> None:
     ]
 
 
+def test_a_feed_of_rss_items_and_atom_entries_becomes_one_rss_feed(transformer: Transformer) -> None:
+    raw = '<entry xmlns="http://www.w3.org/2005/Atom"><id>urn:n2</id><title>Muse in Rome</title></entry>'
+    entry = Item(
+        source="Other", identity="urn:n2", seq=8, title="Muse in Rome", summary="Rome", arrived=NOON, raw=raw
+    )
+    entries = (EntryView(item=entry, annotation=(("photos", (PHOTO,)),)), *WITH_PHOTOS.entries)
+    made = transformer.apply(
+        Stylesheets().text("IncludePhotos"), FeedView(name="x", updated=NOON, entries=entries)
+    )
+    items = etree.fromstring(made.text.encode()).findall("channel/item")
+    assert [item.findtext("title") for item in items] == ["Muse in Paris", "Muse in Rome"]
+    assert [item.find("enclosure").get("url") for item in items] == ["http://photos.example/1.jpg"] * 2
+    assert items[1].findtext("guid") == "urn:n2"
+    assert (
+        items[1].findtext("description").startswith('Rome<p><a href="http://photos.example/1?a=b&amp;c=d">')
+    )
+
+
 @pytest.mark.parametrize("name", Stylesheets().names())
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(title=nasty_text, summary=nasty_text, partner=nasty_text)

@@ -1,11 +1,11 @@
 <xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform"
-    xmlns:atom="http://www.w3.org/2005/Atom">
+    xmlns:atom="http://www.w3.org/2005/Atom" xmlns:dc="http://purl.org/dc/elements/1.1/">
   <!-- Each item as it was, with the photos of the items it was joined with: their image files as enclosures, and a
        link to each of them at the end of the description. The result is a feed again, so that it can be registered. -->
   <xsl:output method="xml" encoding="UTF-8"/>
   <xsl:template match="/feed">
     <xsl:choose>
-      <xsl:when test="element/item/original/atom:entry">
+      <xsl:when test="not(element/item/original/*[not(self::atom:entry)])">
         <atom:feed>
           <atom:title>
             <xsl:value-of select="@title"/>
@@ -19,7 +19,16 @@
             <title>
               <xsl:value-of select="@title"/>
             </title>
-            <xsl:apply-templates select="element/item/original/*"/>
+            <xsl:for-each select="element/item">
+              <xsl:choose>
+                <xsl:when test="original/atom:entry">
+                  <xsl:call-template name="flat"/>
+                </xsl:when>
+                <xsl:otherwise>
+                  <xsl:apply-templates select="original/*"/>
+                </xsl:otherwise>
+              </xsl:choose>
+            </xsl:for-each>
           </channel>
         </rss>
       </xsl:otherwise>
@@ -33,25 +42,9 @@
       <xsl:if test="not(self::atom:entry)">
         <description>
           <xsl:value-of select="description"/>
-          <xsl:for-each select="$partners">
-            <xsl:variable name="photo" select="enclosure[starts-with(@type, 'image/')]/@url"/>
-            <xsl:text>&lt;p&gt;&lt;a href="</xsl:text>
-            <xsl:call-template name="escaped">
-              <xsl:with-param name="text" select="link"/>
-            </xsl:call-template>
-            <xsl:text>"&gt;</xsl:text>
-            <xsl:if test="$photo">
-              <xsl:text>&lt;img src="</xsl:text>
-              <xsl:call-template name="escaped">
-                <xsl:with-param name="text" select="$photo"/>
-              </xsl:call-template>
-              <xsl:text>" alt=""&gt; </xsl:text>
-            </xsl:if>
-            <xsl:call-template name="escaped">
-              <xsl:with-param name="text" select="title"/>
-            </xsl:call-template>
-            <xsl:text>&lt;/a&gt;&lt;/p&gt;</xsl:text>
-          </xsl:for-each>
+          <xsl:call-template name="photos">
+            <xsl:with-param name="partners" select="$partners"/>
+          </xsl:call-template>
         </description>
       </xsl:if>
       <xsl:for-each select="$partners/enclosure[starts-with(@type, 'image/')]">
@@ -70,6 +63,58 @@
         </xsl:for-each>
       </xsl:if>
     </xsl:copy>
+  </xsl:template>
+
+  <!-- An Atom entry among RSS items, as the RSS item it would be. -->
+  <xsl:template name="flat">
+    <xsl:variable name="partners" select="../annotation/item"/>
+    <item>
+      <title>
+        <xsl:value-of select="title"/>
+      </title>
+      <xsl:copy-of select="link | author | category | enclosure"/>
+      <guid isPermaLink="false">
+        <xsl:value-of select="@id"/>
+      </guid>
+      <description>
+        <xsl:value-of select="(content | summary[not(../content)])"/>
+        <xsl:call-template name="photos">
+          <xsl:with-param name="partners" select="$partners"/>
+        </xsl:call-template>
+      </description>
+      <xsl:if test="published">
+        <dc:date>
+          <xsl:value-of select="published"/>
+        </dc:date>
+      </xsl:if>
+      <xsl:for-each select="$partners/enclosure[starts-with(@type, 'image/')]">
+        <enclosure url="{@url}" type="{@type}" length="{number(concat('0', @length))}"/>
+      </xsl:for-each>
+    </item>
+  </xsl:template>
+
+  <!-- The partners as HTML in text: a link to each, with its picture. -->
+  <xsl:template name="photos">
+    <xsl:param name="partners"/>
+    <xsl:for-each select="$partners">
+      <xsl:variable name="photo" select="enclosure[starts-with(@type, 'image/')]/@url"/>
+      <xsl:text>&lt;p&gt;&lt;a href="</xsl:text>
+      <xsl:call-template name="escaped">
+        <xsl:with-param name="text" select="link"/>
+      </xsl:call-template>
+      <xsl:text>"&gt;</xsl:text>
+      <xsl:if test="$photo">
+        <xsl:text>&lt;img src="</xsl:text>
+        <xsl:call-template name="escaped">
+          <xsl:with-param name="text" select="$photo"/>
+        </xsl:call-template>
+        <xsl:text>" alt=""&gt; </xsl:text>
+      </xsl:if>
+      <xsl:call-template name="escaped">
+        <xsl:with-param name="text" select="title"/>
+      </xsl:call-template>
+      <xsl:text>&lt;/a&gt;&lt;/p&gt;</xsl:text>
+    </xsl:for-each>
   </xsl:template>
 
   <!-- Text for use inside HTML that itself stands in text. -->
