@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from lxml import etree
 
 from feedweir.acquire.element_text import atom_html, atom_title, inner_html, person_name, plain
@@ -21,6 +19,7 @@ _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 _ENTRY_KEYS = frozenset(("item", "entry", "atom:entry"))
 _FEED_KEYS = frozenset(("rss", "feed", "atom:feed", "rdf:rdf", "channel", "rdf", "xml"))
+_HOLDERS = frozenset(("channel", "items", "feed", "atom:feed"))
 _PERIODS_S = {"hourly": 3600, "daily": 86400, "weekly": 604800, "monthly": 2592000, "yearly": 31536000}
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
@@ -33,7 +32,11 @@ def read_xml_feed(tree: XmlTree, *, url: str, body: bytes, max_items: int) -> Fe
     if key not in _FEED_KEYS and key not in _ENTRY_KEYS:
         raise DocumentError(f"the document is no feed: its root element is <{names.of(root)[1]}>")
     has_bases = b"xml:base" in body
-    elements = [root] if key in _ENTRY_KEYS else list(_entries(root, names))
+    elements: list[etree._Element] = []
+    others = _others(root, names, elements)
+    channel, about = next((pair for pair in others if names.of(pair[0])[0] == "channel"), others[0])
+    if key in _ENTRY_KEYS:
+        elements = [root]
     if tree.closed_entries is not None:  # tags that were not closed may hold entries anywhere
         elements = [element for element in root.iter() if names.of(element)[0] in _ENTRY_KEYS]
     warnings = [tree.warning] if tree.warning else []
@@ -43,27 +46,29 @@ def read_xml_feed(tree: XmlTree, *, url: str, body: bytes, max_items: int) -> Fe
     if len(elements) > max_items:
         warnings.append(f"the document has {len(elements)} entries: only the first {max_items} are kept")
         elements = elements[:max_items]
-    channel = _channel(root, names)
-    description = _description(channel, names, _base(channel, url, has_bases))
+    description = _description(channel, about, names, _base(channel, url, has_bases))
     base = url or description.link
     reading = Reading(Entry(), names, base, has_bases)
     entries = [_entry(element, reading, base) for element in elements]
-    return Feed(description, entries, _authors(channel, names), tuple(warnings))
+    return Feed(description, entries, _authors(about, names), tuple(warnings))
 
 
-def _entries(root: etree._Element, names: Names) -> Iterator[etree._Element]:
-    """Entries stand in the channel (RSS 2.0), beside it (RSS 1.0), in `items` (RSS 1.1) or in the feed
-    (Atom)."""
-    for element in root:
+def _others(
+    parent: etree._Element, names: Names, entries: list[etree._Element]
+) -> list[tuple[etree._Element, list[etree._Element]]]:
+    """(element, its children that are no entries) for an element and those in it that hold entries: the channel
+    (RSS 2.0), `items` (RSS 1.1), the feed (Atom). The entries are added to `entries`."""
+    others: list[etree._Element] = []
+    found = [(parent, others)]
+    for element in parent:
         key = names.of(element)[0]
         if key in _ENTRY_KEYS:
-            yield element
-        elif key in ("channel", "items", "feed", "atom:feed"):
-            yield from _entries(element, names)
-
-
-def _channel(root: etree._Element, names: Names) -> etree._Element:
-    return next((element for element in root if names.of(element)[0] == "channel"), root)
+            entries.append(element)
+            continue
+        others.append(element)
+        if key in _HOLDERS:
+            found += _others(element, names, entries)
+    return found
 
 
 def _base(element: etree._Element, url: str, has_bases: bool) -> str:
@@ -79,19 +84,19 @@ def _entry(element: etree._Element, reading: Reading, base: str) -> Entry:
     return entry
 
 
-def _authors(channel: etree._Element, names: Names) -> tuple[str, ...]:
+def _authors(about: list[etree._Element], names: Names) -> tuple[str, ...]:
     """Atom's authors of a feed are the authors of its entries; RSS has an editor, who is not."""
-    people = (element for element in channel if names.of(element)[0] == "atom:author")
+    people = (element for element in about if names.of(element)[0] == "atom:author")
     return tuple(name for name in (person_name(person, names) for person in people) if name)
 
 
-def _description(channel: etree._Element, names: Names, base: str) -> FeedDescription:
+def _description(
+    channel: etree._Element, about: list[etree._Element], names: Names, base: str
+) -> FeedDescription:
     said: dict[str, etree._Element] = {}
     links: dict[str, str] = {}
-    for element in channel:
+    for element in about:
         key = names.of(element)[0]
-        if key in _ENTRY_KEYS:
-            continue
         if key == "atom:link" or (key == "link" and element.get("href")):
             links.setdefault(element.get("rel", "alternate"), absolute(element.get("href", ""), base))
         else:

@@ -16,7 +16,8 @@ from urllib.parse import urljoin
 import nh3
 import numpy as np
 
-from feedweir.items.html_kernels import DECLINED, END, MAX_GROWTH, clean_texts
+from feedweir.items.html_kernels import END, MAX_GROWTH, clean_texts
+from feedweir.items.html_link_kernels import DECLINED
 
 _END, _DECLINED = chr(END), chr(DECLINED)
 _NO_LINKS: Sequence[str] = ()

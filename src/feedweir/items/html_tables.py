@@ -91,3 +91,6 @@ ATTRIBUTE_RULES = np.array([[_rule(tag, attribute) for attribute in _attributes]
 ENTITY_CODES = np.array([name_code(name) for name in _entities], np.int64)
 ENTITY_POINTS = np.array([_points[name] for name in _entities], np.int64)
 """The characters of common entities, among them all that parsers also know without their semicolon."""
+ALLOWED_SCHEMES = np.array(
+    sorted(name_code(name) for name in nh3.ALLOWED_URL_SCHEMES if len(name) <= MAX_NAME), np.int64
+)
