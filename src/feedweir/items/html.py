@@ -17,9 +17,9 @@ import nh3
 import numpy as np
 
 from feedweir.items.html_kernels import END, MAX_GROWTH, clean_texts
-from feedweir.items.html_link_kernels import DECLINED
+from feedweir.items.html_link_kernels import DECLINED, RELATIVE
 
-_END, _DECLINED = chr(END), chr(DECLINED)
+_END, _DECLINED, _RELATIVE = chr(END), chr(DECLINED), chr(RELATIVE)
 _NO_LINKS: Sequence[str] = ()
 _CLEANER = nh3.Cleaner(link_rel=None)
 _WEB_LINK = re.compile(r"https?://[^\s/?#]+\S*\Z")
@@ -37,8 +37,7 @@ def sanitised(html: str, *, base: str = "") -> str:
     """HTML without anything that acts; relative links become absolute when there is a `base`."""
     if "<" not in html:
         return _without_tags(html) if "&" in html else html
-    clean = str(_CLEANER.clean(html))
-    return _with_base(clean, base) if base else clean
+    return _with_base(str(_CLEANER.clean(html)), base)
 
 
 def all_sanitised(htmls: Sequence[str], *, bases: Sequence[str]) -> tuple[list[str], list[Sequence[str]]]:
@@ -48,6 +47,9 @@ def all_sanitised(htmls: Sequence[str], *, bases: Sequence[str]) -> tuple[list[s
     for place, (text, found) in zip(marked, _cleaned([htmls[place] for place in marked]), strict=True):
         if text == _DECLINED:
             texts[place] = sanitised(htmls[place], base=bases[place])
+            links[place] = links_in(texts[place])
+        elif _RELATIVE in found:
+            texts[place] = _with_base(text, bases[place])
             links[place] = links_in(texts[place])
         else:
             texts[place] = text
@@ -73,7 +75,9 @@ def _parts(joined: np.ndarray[Any, Any]) -> list[str]:
 
 
 def _with_base(html: str, base: str) -> str:
-    """Sanitised HTML with its relative links joined to a base."""
+    """Sanitised HTML with its relative links joined to a base, when there is one."""
+    if not base:
+        return html
     parts: list[str] = []
     end = 0
     for first, last in _urls(html, _URL_ATTRIBUTES):

@@ -45,6 +45,7 @@ from feedweir.items.html_text_kernels import (
     ESCAPED_LT,
     GT,
     HASH,
+    IN_TEXT,
     LT,
     SLASH,
     copied,
@@ -66,7 +67,7 @@ def clean_texts(source, out, links):  # type: ignore[no-untyped-def]
     """Each text of `source` (every one followed by `END`) made safe, and its web links; returns (bytes written to
     `out`, bytes written to `links`)."""
     stack = np.empty(_MAX_DEPTH, np.int64)
-    o = n = first = 0
+    o = n = first = np.int64(0)  # a plain 0 would be a type of its own, for which all is compiled once more
     for last in range(source.size):
         if source[last] == END:
             o_end, n_end = _text(source, first, last, out, o, links, n, stack)
@@ -82,12 +83,12 @@ def clean_texts(source, out, links):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _text(source, i, end, out, o, links, n, stack):  # type: ignore[no-untyped-def]
     """(end in `out`, end in `links`) of one text; (-1, 0) when it is declined."""
-    depth = 0
+    depth = np.int64(0)
     while i < end:
         if source[i] == LT:
             i, o, n, depth = _markup(source, i + 1, end, out, o, links, n, stack, depth)
         elif _holds_text(stack, depth):
-            i, o = write_run(source, i, end, out, o, False)
+            i, o = write_run(source, i, end, out, o, IN_TEXT)
         elif is_space(source[i]):
             out[o] = source[i]
             i, o = i + 1, o + 1
@@ -174,7 +175,7 @@ def _closed(tag, out, o, stack, depth):  # type: ignore[no-untyped-def]
     kind = TAG_KINDS[tag]
     if TAG_CODES[tag] == _IMG:
         return o, depth  # it ends nothing
-    if kind == PARAGRAPH and not _is_inside(PARAGRAPH, stack, depth) and _holds_text(stack, depth):
+    if kind == PARAGRAPH and not _is_inside(np.int64(PARAGRAPH), stack, depth) and _holds_text(stack, depth):
         return copied(_EMPTY_PARAGRAPH, out, o), depth
     while depth and kind > ANCHOR and kind != PARAGRAPH and stack[depth - 1] != tag:
         top = TAG_KINDS[stack[depth - 1]]

@@ -24,6 +24,7 @@ from feedweir.items.html_text_kernels import (
     APOSTROPHE,
     EQUALS,
     GT,
+    IN_ATTRIBUTE,
     LT,
     QUOTE,
     SLASH,
@@ -89,7 +90,7 @@ def _attribute(source, i, end, out, o, code):  # type: ignore[no-untyped-def]
     out[o + 1] = QUOTE
     value = o = o + 2
     while i < end:
-        i, o = write_run(source, i, end, out, o, True)
+        i, o = write_run(source, i, end, out, o, IN_ATTRIBUTE)
         if i < 0:
             return value, -1
     out[o] = QUOTE

@@ -15,6 +15,8 @@ from feedweir.items.html_tables import (
 LT, GT, AMP, QUOTE, APOSTROPHE, SLASH, SEMICOLON, EQUALS, HASH, COLON = (
     ord(character) for character in "<>&\"'/;=#:"
 )
+IN_TEXT, IN_ATTRIBUTE = np.False_, np.True_
+"""Where a character stands. Not plain constants, for each of which all would be compiled."""
 ESCAPED_LT = np.frombuffer(b"&lt;", np.uint8)
 _ESCAPED_GT = np.frombuffer(b"&gt;", np.uint8)
 _ESCAPED_AMP = np.frombuffer(b"&amp;", np.uint8)
@@ -40,7 +42,7 @@ def write_run(source, i, end, out, o, is_attribute):  # type: ignore[no-untyped-
 @njit(cache=True)
 def _character(source, i, end, out, o, is_attribute):  # type: ignore[no-untyped-def]
     """(next, end in `out`) after one byte or entity of text; next is -1 when it is declined."""
-    byte = source[i]
+    byte = np.int64(source[i])
     if byte == AMP:
         return _entity(source, i + 1, end, out, o, is_attribute)
     if (byte < 32 and byte != 9 and byte != 10) or byte == 127:
