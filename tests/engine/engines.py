@@ -81,20 +81,26 @@ def naive(directory: Path, statements: str, batches: Sequence[Sequence[Shown]]) 
     with open_weir(directory, statements) as weir:
         _, definitions = weir.catalog.feeds.definitions()
     queries = compile_definitions(definitions).queries
-    known: dict[tuple[str, str], tuple[tuple[str, ...] | None, int]] = {}
     feeds: Feeds = {definition.name: [] for definition in definitions}
-    for item in _items([shown for documents in batches for shown in documents]):
-        visible = (item.title, item.summary, item.content, item.link)
-        previous, revision = known.get((item.source, item.identity), (None, -1))
-        if visible == previous:
-            continue
-        known[item.source, item.identity] = (visible, revision + 1)
-        seen = replace(item, revision=revision + 1)
+    for seen in news([shown for documents in batches for shown in documents]):
         for definition in definitions:
             mine = [query for query in queries if query.key == definition.id]
             if any((seen.source in query.sources) and holds(query.predicate, seen) for query in mine):
                 feeds[definition.name].append((seen.source, seen.identity, seen.revision, seen.title))
     return feeds
+
+
+def news(history: Sequence[Shown]) -> list[Item]:
+    """The stream that documents make: every item that was not there before, or not so, by a dictionary."""
+    known: dict[tuple[str, str], tuple[tuple[str, ...] | None, int]] = {}
+    found: list[Item] = []
+    for item in _items(history):
+        visible = (item.title, item.summary, item.content, item.link)
+        previous, revision = known.get((item.source, item.identity), (None, -1))
+        if visible != previous:
+            known[item.source, item.identity] = (visible, revision + 1)
+            found.append(replace(item, revision=revision + 1))
+    return found
 
 
 def _items(history: Sequence[Shown]) -> list[Item]:

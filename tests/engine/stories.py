@@ -37,6 +37,15 @@ entries = st.lists(st.tuples(st.integers(0, 9), titles), max_size=5, unique_by=l
 documents = st.builds(
     Shown, st.sampled_from(SOURCES), entries, st.sampled_from([False, False, False, False, True])
 )
+
+
+def histories_of(sources: Sequence[str], words: Sequence[str], most: int) -> st.SearchStrategy[list[Shown]]:
+    """Histories with these sources, and titles of these words."""
+    titles = st.lists(st.sampled_from(words), min_size=1, max_size=3).map(" ".join)
+    entries = st.lists(st.tuples(st.integers(0, 9), titles), max_size=4, unique_by=lambda entry: entry[0])
+    return st.lists(st.builds(Shown, st.sampled_from(sources), entries.map(tuple)), max_size=most)
+
+
 histories: st.SearchStrategy[list[Shown]] = st.lists(documents, max_size=24)
 
 STATEMENTS = """

@@ -119,7 +119,8 @@ def _bind(c: Cursor, step: Step) -> None:
 def binding(c: Cursor) -> str:
     """The name of an XSCL variable; it may end with primes."""
     token = c.tokens[c.at].removeprefix("$")
-    if not (token[:1].isalpha() or token[:1] == "_") or token.lower() in RESERVED:
+    is_word = (token[:1].isalpha() or token[:1] == "_") and "://" not in token
+    if not is_word or token.lower() in RESERVED:
         raise c.error(f"{c.seen()} is not a variable", expected=("a variable, as in `->x1`",))
     c.at += 1
     return token
