@@ -107,7 +107,7 @@ def _row(feed: Feed, entry: Entry, summary: str, content: str, inside: tuple[str
         summary,
         content,
         entry.link,
-        _links(entry.link, (*entry.related, *inside, *files)),
+        _links((entry.link, *entry.related), inside, files),
         authors,
         entry.categories,
         entry.updated_us if entry.published_us is None else entry.published_us,
@@ -119,8 +119,9 @@ def _row(feed: Feed, entry: Entry, summary: str, content: str, inside: tuple[str
     )
 
 
-def _links(link: str, others: tuple[str, ...]) -> Sequence[str]:
-    """Every absolute link once, in order."""
-    if not others:
-        return (link,) if is_web_link(link) else ()
-    return [url for url in dict.fromkeys((link, *others)) if is_web_link(url)]
+def _links(own: tuple[str, ...], inside: tuple[str, ...], files: Sequence[str]) -> Sequence[str]:
+    """Every web link once, in order; those inside the HTML are known to be some."""
+    own = tuple(url for url in own if is_web_link(url))
+    if not inside and not files and len(own) < 2:
+        return own
+    return list(dict.fromkeys((*own, *inside, *(url for url in files if is_web_link(url)))))

@@ -23,6 +23,7 @@ _END, _DECLINED, _RELATIVE = chr(END), chr(DECLINED), chr(RELATIVE)
 _NO_LINKS: Sequence[str] = ()
 _CLEANER = nh3.Cleaner(link_rel=None)
 _WEB_LINK = re.compile(r"https?://[^\s/?#]+\S*\Z")
+_MARKED_URL = re.compile(f'{_RELATIVE}([^"]*)')
 _URL_ATTRIBUTES = (' href="', ' src="', ' cite="')
 _IS_ABSOLUTE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _TAG = re.compile(r"<!--.*?-->|</?[a-zA-Z][^<>]*>", re.DOTALL)
@@ -48,12 +49,11 @@ def all_sanitised(htmls: Sequence[str], *, bases: Sequence[str]) -> tuple[list[s
         if text == _DECLINED:
             texts[place] = sanitised(htmls[place], base=bases[place])
             links[place] = links_in(texts[place])
-        elif _RELATIVE in found:
-            texts[place] = _with_base(text, bases[place])
-            links[place] = links_in(texts[place])
         else:
-            texts[place] = text
-            links[place] = found[:-1].split(_DECLINED) if found else _NO_LINKS
+            urls = found[:-1].split(_DECLINED) if found else _NO_LINKS
+            if _RELATIVE in text:
+                text, urls = _joined_relatives(text, urls, bases[place])
+            texts[place], links[place] = text, urls
     return texts, links
 
 
@@ -72,6 +72,13 @@ def _cleaned(htmls: list[str]) -> Iterable[tuple[str, str]]:
 
 def _parts(joined: np.ndarray[Any, Any]) -> list[str]:
     return joined.tobytes().decode()[:-1].split(_END)
+
+
+def _joined_relatives(html: str, links: Sequence[str], base: str) -> tuple[str, list[str]]:
+    """HTML and links of the kernel with the relative addresses that it marked joined to a base."""
+    urls = [_joined(base, link[1:]).replace("&amp;", "&") if link[0] == _RELATIVE else link for link in links]
+    html = _MARKED_URL.sub(lambda match: _joined(base, match[1]) if base else match[1], html)
+    return html, [url for url in urls if is_web_link(url)]
 
 
 def _with_base(html: str, base: str) -> str:

@@ -7,6 +7,8 @@ listed here, what is not listed is declined, so that no trick in a document can 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -67,7 +69,8 @@ def clean_texts(source, out, links):  # type: ignore[no-untyped-def]
     """Each text of `source` (every one followed by `END`) made safe, and its web links; returns (bytes written to
     `out`, bytes written to `links`)."""
     stack = np.empty(_MAX_DEPTH, np.int64)
-    o = n = first = np.int64(0)  # a plain 0 would be a type of its own, for which all is compiled once more
+    zero: Any = np.int64(0)  # a plain 0 would be a type of its own, for which all is compiled once more
+    o = n = first = zero
     for last in range(source.size):
         if source[last] == END:
             o_end, n_end = _text(source, first, last, out, o, links, n, stack)

@@ -22,7 +22,7 @@ from feedweir.items.html_text_kernels import (
 DECLINED = 1
 """A byte that no HTML holds: in place of a text that was declined, and after every link."""
 RELATIVE = 2
-"""Another, among the links of a text that has relative ones: these wait for their base."""
+"""Another: before an address that waits for its base."""
 UNSAFE = -2
 _WEB = np.frombuffer(b"http", np.uint8)
 _AUTHORITY = np.frombuffer(b"://", np.uint8)
@@ -36,16 +36,12 @@ def write_link(out, i, end, links, n, is_wanted):  # type: ignore[no-untyped-def
     plain host, an address of another kind that is allowed. `UNSAFE` for one that is not, -1 for all else."""
     if i == end or out[i] == HASH:
         return n
-    is_relative = out[i] == SLASH or out[i] == 46
-    after = i if is_relative else _after_web_host(out, i, end)
+    after = i + 1 if out[i] == RELATIVE else _after_web_host(out, i, end)
     if after < 0:
         return _other_scheme(out, i, end, n)
     for k in range(after, end):
         if out[k] <= 32 or 0xE1 <= out[k] <= 0xE3 or (out[k] == AMP and out[k + 1] != 97):
             return -1  # white space of any script, or an entity other than `&amp;`
-    if is_relative:
-        links[n] = RELATIVE
-        return n + 1
     while is_wanted and i < end:
         links[n] = out[i]
         n += 1

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from feedweir.items.html_link_kernels import (
-    UNSAFE,
-    write_link,
-)
+from feedweir.items.html_link_kernels import RELATIVE, UNSAFE, write_link
 from feedweir.items.html_tables import (
     ADDRESS,
     ATTRIBUTE_CODES,
@@ -70,6 +67,8 @@ def write_start_tag(source, i, end, out, o, links, n, tag):  # type: ignore[no-u
             if o < 0:
                 return -1, 0, n
         if rule == ADDRESS:
+            if value < o - 1 and (out[value] == SLASH or out[value] == 46):
+                o = _marked(out, value, o)
             link_end = write_link(out, value, o - 1, links, n, code != _CITE)
             if link_end == UNSAFE:
                 o = before
@@ -95,6 +94,15 @@ def _attribute(source, i, end, out, o, code):  # type: ignore[no-untyped-def]
             return value, -1
     out[o] = QUOTE
     return value, o + 1
+
+
+@njit(cache=True)
+def _marked(out, i, end):  # type: ignore[no-untyped-def]
+    """The end after a relative address with `RELATIVE` put before it."""
+    for k in range(end, i, -1):
+        out[k] = out[k - 1]
+    out[i] = RELATIVE
+    return end + 1
 
 
 @njit(cache=True)

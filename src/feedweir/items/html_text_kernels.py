@@ -85,7 +85,7 @@ def _number(source, i, end):  # type: ignore[no-untyped-def]
         base, i = 16, i + 1
     first, point = i, 0
     while i < end and i - first < 7 and source[i] != SEMICOLON:
-        byte = np.int64(source[i] | 32 if source[i] > 57 else source[i])
+        byte = int(source[i] | 32 if source[i] > 57 else source[i])
         digit = byte - 48 if 48 <= byte <= 57 else byte - 87 if 97 <= byte <= 102 else 99
         if digit >= base:
             return -1, i
