@@ -131,10 +131,10 @@ def _from_archive(path: Path) -> list[bytes]:
 
 
 def generated(count: int) -> list[bytes]:
-    """Documents of every format, the same ones every time."""
+    """Documents of every format with as many items as feeds usually have, the same ones every time."""
     source = random.Random(7)
     makers = (rss, rdf, atom, json_feed)
-    return [makers[number % len(makers)](source, source.choice((1, 10, 15, 30))) for number in range(count)]
+    return [makers[number % len(makers)](source, source.choice((10, 20, 25, 30))) for number in range(count)]
 
 
 def _text(source: random.Random, words: int) -> str:

@@ -79,14 +79,20 @@ def rows_of(feed: Feed) -> list[Row]:
             entries, summaries, contents, summary_links, content_links, strict=True
         )
     ]
+    return _identified(rows)[::-1]
+
+
+def _identified(rows: list[Row]) -> list[Row]:
+    """Rows with their identities, without those that only repeat another."""
+    guids = {row.identity for row in rows}
+    if len(guids) == len(rows) and "" not in guids:
+        return rows
     claims = [Claim(row.identity, row.link, row.fingerprint) for row in rows]
-    result = [
+    return [
         row if identity == row.identity else row._replace(identity=identity)
         for identity, row in zip(identities(claims), rows, strict=True)
         if identity is not None
     ]
-    result.reverse()
-    return result
 
 
 def _own_content(entry: Entry) -> str:
@@ -121,7 +127,9 @@ def _row(feed: Feed, entry: Entry, summary: str, content: str, inside: tuple[str
 
 def _links(own: tuple[str, ...], inside: tuple[str, ...], files: Sequence[str]) -> Sequence[str]:
     """Every web link once, in order; those inside the HTML are known to be some."""
-    own = tuple(url for url in own if is_web_link(url))
-    if not inside and not files and len(own) < 2:
-        return own
-    return list(dict.fromkeys((*own, *inside, *(url for url in files if is_web_link(url)))))
+    web = [url for url in own if is_web_link(url)]
+    if inside:
+        web += inside
+    if files:
+        web += [url for url in files if is_web_link(url)]
+    return list(dict.fromkeys(web)) if len(web) > 1 else web

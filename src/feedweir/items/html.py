@@ -76,9 +76,13 @@ def _parts(joined: np.ndarray[Any, Any]) -> list[str]:
 
 def _joined_relatives(html: str, links: Sequence[str], base: str) -> tuple[str, list[str]]:
     """HTML and links of the kernel with the relative addresses that it marked joined to a base."""
-    urls = [_joined(base, link[1:]).replace("&amp;", "&") if link[0] == _RELATIVE else link for link in links]
     html = _MARKED_URL.sub(lambda match: _joined(base, match[1]) if base else match[1], html)
-    return html, [url for url in urls if is_web_link(url)]
+    urls: list[str] = []
+    for link in links:
+        url = _joined(base, link[1:]).replace("&amp;", "&") if link[0] == _RELATIVE else link
+        if url is link or is_web_link(url):
+            urls.append(url)
+    return html, urls
 
 
 def _with_base(html: str, base: str) -> str:
