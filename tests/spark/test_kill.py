@@ -66,10 +66,11 @@ def check_kills(directory: Path, kills: int, seed: int) -> None:
         subscription = subscribe(weir)
         for documents in cut(history, 3):
             land(weir, documents)
-    for _ in range(kills):
+    for kill in range(kills):
         # "started", then four words a batch: publishing, published, committing, committed.
         driver = start_driver(directory / "spark", "local[2]", len(cut(history, 3)))
-        kill_after(driver, chance.randint(1, 16))
+        # The first time right after the very first batch was published, and before Spark knows.
+        kill_after(driver, chance.randint(1, 16) if kill else 3)
     run_to_the_end(directory / "spark", "local[2]", len(cut(history, 3)))
     with Weir.open(directory / "spark") as weir:
         found = published(weir)

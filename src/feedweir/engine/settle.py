@@ -44,6 +44,10 @@ class Settler:
         self._history.learn(assignment.upto, joined.members)
         return manifest
 
+    def newest(self) -> Manifest | None:
+        """The batch that was published last."""
+        return self._store.published(self._store.latest())
+
     def _joins_of(self, version: int) -> JoinSet:
         if self._joins[0] != version:
             self._joins = (version, load_joins(joins_path(self._sets, version)))

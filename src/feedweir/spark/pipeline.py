@@ -77,6 +77,12 @@ def run_tasks(worker: Worker, batch: pa.RecordBatch) -> pa.RecordBatch:
 def _publisher(settler: Settler, commit: Callable[[Manifest], None]) -> Callable[[DataFrame, int], None]:
     def publish(receipts: DataFrame, _batch_id: int) -> None:
         rows = receipts.collect()
+        if not rows:
+            # A first batch that was published before a crash: the log now begins behind it, and nothing is left to run.
+            newest = settler.newest()
+            if newest is not None:
+                commit(newest)
+            return
         assignment = Assignment(**json.loads(rows[0].assignment))
         commit(settler.settle(assignment, [_receipt(row.receipt) for row in rows if row.receipt]))
 
