@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -109,13 +108,3 @@ def manifest_of(assignment: Assignment, receipts: Iterable[Receipt]) -> Manifest
         element_count=sum(receipt.element_count - receipt.hidden_count for receipt in receipts),
         sources=dict(sorted(sources.items())),
     )
-
-
-def totals(manifests: Iterable[Manifest]) -> Counter[str]:
-    """Counts over manifests, for reports."""
-    counts: Counter[str] = Counter()
-    for manifest in manifests:
-        counts.update(items=manifest.item_count, elements=manifest.element_count)
-        for report in manifest.sources.values():
-            counts.update(documents=report.documents, sightings=report.sightings, revisions=report.revisions)
-    return counts

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from difflib import get_close_matches
 
 import pyarrow as pa
@@ -13,8 +12,6 @@ from feedweir.deliver.view import EntryView, FeedKind, FeedSummary, FeedView
 from feedweir.engine.store import Annotations, Store
 from feedweir.items.model import Item
 from feedweir.items.schema import items_of
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Shelves:
