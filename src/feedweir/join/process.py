@@ -293,11 +293,17 @@ def _counted(found: Found, level: Level, state: JoinState) -> Found:
         )
         chosen = is_count & np.isin(variable, list(dense))
         numbers = state.stream_documents(stable_number(stream))
-        back = np.searchsorted(numbers, later[chosen]) - np.searchsorted(numbers, earlier[chosen])
-        needed[chosen] = back
+        needed[chosen] = _documents_back(numbers, later[chosen], earlier[chosen])
     within = ~is_count | (needed <= relation.length[found.row])
     counted = Found(found.relation, found.row, found.left, found.right, needed, found.paths, found.values)
     return counted.take(within)
+
+
+def _documents_back(numbers: Longs, later: Longs, earlier: Longs) -> Longs:
+    """By the numbers that a stream still holds; the view cache may know documents that have left every window."""
+    place = np.searchsorted(numbers, earlier)
+    held = np.append(numbers, FOREVER)[place] == earlier
+    return np.where(held, np.searchsorted(numbers, later) - place, FOREVER)
 
 
 def _reach(level: Level, state: JoinState, bounds: JoinBounds) -> Reach:
