@@ -18,7 +18,7 @@ test: $(READY) ## run the tests
 	$(BIN)/python -m pytest
 
 nightly: $(READY) ## run the long checks too
-	$(BIN)/python -m pytest -m "nightly or not nightly"
+	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -m "nightly or not nightly" --timeout 7200
 
 check: $(READY) ## lint, formatting, types
 	$(BIN)/ruff check .

@@ -1,11 +1,33 @@
-"""What the whole suite shares: one Spark session, started when the first test asks for it."""
+"""What the whole suite shares: how long property tests search, and one Spark session, started when a test asks for it.
+
+`make test` draws the same examples every time, so that a change fails for what it changed; `make nightly` draws new ones,
+and `DEPTH` times as many.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 from pyspark.sql import SparkSession
+
+DEPTH = 20
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "steady")
+
+settings.register_profile("steady", deadline=None, derandomize=True)
+settings.register_profile("deep", deadline=None)
+settings.load_profile(PROFILE)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items if PROFILE == "deep" else ():
+        test = getattr(item, "obj", None)
+        chosen = getattr(test, "_hypothesis_internal_use_settings", None)
+        if isinstance(chosen, settings):
+            deeper = settings(chosen, max_examples=DEPTH * chosen.max_examples)
+            setattr(getattr(test, "__func__", test), "_hypothesis_internal_use_settings", deeper)  # noqa: B010
 
 
 @pytest.fixture(scope="session")
