@@ -50,14 +50,16 @@ def run(node: Node, items: Sequence[Item], lookup: Lookup) -> Elements:
                 result = {}
                 for seq, notes in elements(primary).items():
                     inside = contents(window, seq, by_seq[seq].arrived)
-                    partners = frozenset(s for s in inside if relates(by_seq[seq], by_seq[s], predicate))
+                    partners = frozenset(
+                        s for s in inside if s != seq and relates(by_seq[seq], by_seq[s], predicate)
+                    )
                     if partners:
                         result[seq] = merged(notes, {identifier: partners})
                 return result
         raise NotImplementedError(type(node).__name__)
 
     def contents(window: Window, seq: int, time: datetime) -> list[int]:
-        """What is in a window when the item of that number has just arrived."""
+        """What is in a window when the item of that number has just arrived; a join leaves that item out."""
         before = sorted(one for one in elements(window.input) if one <= seq)
         match window.spec:
             case LastItems(count):
