@@ -252,7 +252,21 @@ def test_the_price_meets_the_budget_for_even_sources() -> None:
 
 
 def test_the_price_rises_when_too_much_is_spent_and_falls_when_too_little() -> None:
-    _, even = Steering(requests_s=1.0).steered([1e-3], 98, 0, 100.0)
-    _, high = Steering(requests_s=1.0).steered([1e-3], 98, 100, 100.0)
-    _, low = Steering(requests_s=1.0).steered([1e-3], 50, 0, 100.0)
+    _, even = Steering().steered([1e-3], 98, 0, 100.0, requests_s=1.0)
+    _, high = Steering().steered([1e-3], 98, 100, 100.0, requests_s=1.0)
+    _, low = Steering().steered([1e-3], 50, 0, 100.0, requests_s=1.0)
     assert low < even < high
+
+
+def test_a_year_of_plenty_does_not_keep_the_price_down_when_the_budget_binds() -> None:
+    steering = Steering()
+    for _ in range(1_000):
+        steering, price = steering.steered([1e-4], 1, 0, 1_800.0, requests_s=1.0, least=750.0)
+    assert price == 750.0
+    busy = [1e-2] * 5_000
+    for _ in range(48 * 7):
+        # What such sources ask for at a price, all of it waiting for its turn.
+        wanted = int(1_800 * sum(1 / math.sqrt(2 * price / rate) for rate in busy[:1]) * len(busy))
+        made = min(wanted, 1_800)
+        steering, price = steering.steered(busy, made, wanted - made, 1_800.0, requests_s=1.0)
+    assert price == pytest.approx(price_for(busy, 1.0), rel=0.2)

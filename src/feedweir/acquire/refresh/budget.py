@@ -7,9 +7,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-DEFAULT_PRICE = 750.0
-"""What a request is worth in item-seconds of delay: a source with ten items a day is then looked at hourly."""
+def price_of(interval_s: float) -> float:
+    """The price at which a source with ten items a day is looked at every `interval_s`, busier ones oftener."""
+    return 10 / 86_400 * interval_s**2 / 2
 
+
+DEFAULT_PRICE = price_of(3_600.0)
+"""What a request is worth, in item-seconds of delay."""
+_HALF_LIFE_S = 3 * 86_400.0
+"""How fast the account of what was spent fades."""
 
 _RESERVE = 0.98
 """The part of a budget that is planned for; the rest keeps looks from having to wait their turn."""
@@ -61,28 +67,46 @@ def price_for(rates_s: Iterable[float], requests_s: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steering:
-    """Keeps the price such that the budget is spent: no less, and on the whole no more."""
+    """Keeps the price such that the budget is spent: no less, and on the whole no more.
 
-    requests_s: float
+    A plain value that can be written down: time counts only while the system runs, and the past fades, so that
+    neither a pause nor a year of plenty is made up for.
+    """
+
     correction: float = 1.0
     """By how much sources spend more than their rates alone would tell."""
-    at_s: float = 0.0
-    requests: int = 0
+    elapsed_s: float = 0.0
+    requests: float = 0.0
 
     def steered(
-        self, rates_s: Iterable[float], requests: int, waiting: int, at_s: float
+        self,
+        rates_s: Iterable[float],
+        requests: int,
+        waiting: int,
+        period_s: float,
+        *,
+        requests_s: float,
+        least: float = 0.0,
     ) -> tuple[Steering, float]:
-        """The price from now on, when so many requests were made after so many seconds, and so many wait."""
-        elapsed_s = at_s - self.at_s
-        if elapsed_s <= 0:
-            return self, self.correction * price_for(rates_s, self.requests_s)
-        lately = (requests + waiting - self.requests) / (elapsed_s * self.requests_s)
-        overall = (requests + waiting) / (at_s * self.requests_s)
+        """The price from now on, when `requests` were made in the last `period_s`, and so many looks wait.
+
+        `least` is what a request costs even where the budget has plenty: the patience of publishers.
+        """
+        base = price_for(rates_s, requests_s)
+        if period_s <= 0:
+            return self, max(self.correction * base, least)
+        kept = 0.5 ** (period_s / _HALF_LIFE_S)
+        elapsed_s, spent = self.elapsed_s * kept + period_s, self.requests * kept + requests
+        lately = (requests + waiting) / (period_s * requests_s)
+        overall = (spent + waiting) / (elapsed_s * requests_s)
         # Slow to follow the hours of a day, for prices are what carries requests from quiet hours to busy ones.
         step = math.pow(_within(lately, 2.0), 0.15) * math.pow(_within(overall / _RESERVE, 1.25), 0.5)
+        if self.correction * base < least and step < 1.0:
+            # What the budget leaves over is not saved up: it would all be spent on the first busy day.
+            return Steering(correction=self.correction), least
         correction = min(max(self.correction * step, 1e-3), 1e3)
-        steering = replace(self, correction=correction, at_s=at_s, requests=requests)
-        return steering, correction * price_for(rates_s, self.requests_s)
+        steering = Steering(correction=correction, elapsed_s=elapsed_s, requests=spent)
+        return steering, max(correction * base, least)
 
 
 def _within(ratio: float, factor: float) -> float:

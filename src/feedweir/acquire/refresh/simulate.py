@@ -136,17 +136,21 @@ def simulate(
     return _account(watches, requests, start + settle_s)
 
 
-def steering(requests_s: float) -> Steer:
+def steering(requests_s: float, every_s: float = 1_800.0) -> Steer:
     """Steers a `Planned` policy to a budget, and shares the rhythm of all sources among them."""
-    current = Steering(requests_s=requests_s)
+    current = Steering()
+    before = 0
 
     def steer(
-        rules: RefreshRules, states: Sequence[SourceState], requests: int, waiting: int, at_s: float
+        rules: RefreshRules, states: Sequence[SourceState], requests: int, waiting: int, _at_s: float
     ) -> RefreshRules:
-        nonlocal current
+        nonlocal current, before
         histories = [state.history for state in states]
         rates_s = [mean_rate_s(history) for history in histories]
-        current, price = current.steered(rates_s, requests, waiting, at_s)
+        current, price = current.steered(
+            rates_s, requests - before, waiting, every_s, requests_s=requests_s
+        )
+        before = requests
         return replace(rules, policy=Planned(price=price), peers=rhythm_of(histories))
 
     return steer
