@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from feedweir.catalog import NewSubscription
 from feedweir.errors import CatalogError, FeedweirError, LanguageError
 from feedweir.keeper.weir import Weir
 
@@ -173,7 +174,7 @@ def test_a_feed_and_a_subscription_are_described(weir: Weir) -> None:
     assert water["read_by"] == ["Calm", "Paired"]
     assert water["subscriptions"] == ["Desk"]
     assert facts(weir, "describe Post")["url"] == "http://example.org/post"
-    assert facts(weir, "describe subscription Desk")["every_s"] == 86_400
+    assert facts(weir, "describe subscription Desk")["schedule"] == "every 1 day"
 
 
 def test_an_explanation_tells_the_rules_and_changes_nothing(weir: Weir) -> None:
@@ -206,3 +207,57 @@ def test_a_window_is_defined_for_its_script(weir: Weir) -> None:
 def test_only_one_query_can_be_tried_out(weir: Weir) -> None:
     with pytest.raises(LanguageError, match="one query"):
         weir.preview("drop feed Water")
+
+
+def test_a_change_of_a_schedule_keeps_what_it_does_not_name(weir: Weir) -> None:
+    weir.execute("subscribe to Water as Desk output mail 'a@example.org' at '08:30' quiet '22:00-07:00'")
+    weir.execute("alter subscription Desk every 3 hours, zone 'Europe/Paris'")
+    assert dict(weir.catalog.subscriptions.all()[0].schedule) == {
+        "at": ["08:30"],
+        "every_s": 10_800,
+        "quiet": ["22:00-07:00"],
+        "zone": "Europe/Paris",
+    }
+    weir.execute("alter subscription Desk no quiet, no at, at '07:00 sat'")
+    assert facts(weir, "describe subscription Desk")["schedule"] == (
+        "every 3 hours at '07:00 sat' zone 'Europe/Paris'"
+    )
+    weir.execute("alter subscription Desk no schedule")
+    assert not weir.catalog.subscriptions.all()[0].schedule
+
+
+def test_a_schedule_that_was_made_without_a_statement_is_changed_in_part_too(weir: Weir) -> None:
+    made = NewSubscription(
+        feed="Water",
+        statement="",
+        channel="mail",
+        target="a@example.org",
+        schedule={"count": 5, "longest_wait_s": 60, "cap": [4, 3_600], "per_message": 9},
+        options={"name": "Desk"},
+        created_at=weir.clock(),
+    )
+    weir.catalog.subscriptions.add(made)
+    weir.execute("alter subscription Desk mute until 2030-01-01, after 1 hour")
+    assert facts(weir, "describe subscription Desk")["statement"] == (
+        "subscribe to Water as Desk output mail 'a@example.org' after 5 items or 1 hour"
+        " mute until '2030-01-01T00:00:00' at most 4 messages per 1 hour at most 9 items per message"
+    )
+
+
+def test_a_time_that_is_none_is_refused_where_it_stands(weir: Weir) -> None:
+    with pytest.raises(LanguageError, match="hour") as caught:
+        weir.execute("subscribe to Water output mail 'a@example.org'\n  at '08:00', '0 25 * * *'")
+    assert (caught.value.line, caught.value.column) == (2, 15)
+    assert not weir.catalog.subscriptions.all()
+
+
+def test_a_webhook_is_signed_with_a_secret_that_only_its_description_tells(weir: Weir) -> None:
+    (outcome,) = weir.execute("subscribe to Water as Hook output webhook https://example.org/hook")
+    secret = facts(weir, "describe subscription Hook")["secret"]
+    assert secret.startswith("whsec_")
+    assert outcome.message.endswith(secret)
+    weir.execute("alter subscription Hook at most 2 items per message")
+    assert facts(weir, "describe subscription Hook")["secret"] == secret
+    weir.execute("alter subscription Hook output webhook https://example.org/hook secret 'whsec_b3RoZXI='")
+    assert facts(weir, "describe subscription Hook")["secret"] == "whsec_b3RoZXI="
+    assert "whsec" not in weir.catalog.subscriptions.all()[0].statement

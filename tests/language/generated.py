@@ -36,6 +36,7 @@ from feedweir.language.predicates import (
     Triple,
     Variable,
 )
+from feedweir.language.schedules import REMOVABLE, Schedule
 from feedweir.language.statements import (
     CHANNELS,
     SHOWN,
@@ -288,6 +289,36 @@ optional_names = st.one_of(st.none(), names)
 paused = st.one_of(st.none(), st.booleans())
 
 
+waits = st.one_of(st.none(), st.integers(1, 366 * 86_400).map(lambda seconds: timedelta(seconds=seconds)))
+schedules = st.builds(
+    Schedule,
+    every=waits,
+    at=st.lists(st.sampled_from(["0 8 * * mon-fri", "08:30", "daily", "it's"]), max_size=2).map(tuple),
+    count=st.integers(0, 1_000),
+    longest_wait=waits,
+    zone=st.sampled_from(["", "Europe/Paris", "UTC"]),
+    quiet=st.lists(st.sampled_from(["22:00-07:00", "12:00-12:30"]), max_size=2).map(tuple),
+    mute_until=st.one_of(st.just(""), st.datetimes().map(lambda moment: moment.isoformat())),
+    cap=st.one_of(st.none(), st.tuples(st.integers(1, 100), waits.filter(bool))),
+    per_message=st.integers(0, 1_000),
+)
+
+
+@st.composite
+def subscriptions(draw: st.DrawFn) -> Subscribe:
+    channel = draw(st.sampled_from(CHANNELS))
+    is_stream = channel == "stream"
+    return Subscribe(
+        draw(names),
+        channel,
+        "" if is_stream else draw(words),
+        draw(stylesheets),
+        Schedule() if is_stream else draw(schedules),
+        draw(st.one_of(st.just(""), names)),
+        draw(st.sampled_from(["", "whsec_it's"])) if channel == "webhook" else "",
+    )
+
+
 @st.composite
 def alterations(draw: st.DrawFn) -> AlterFeed | AlterSubscription:
     channel = draw(st.sampled_from(CHANNELS))
@@ -304,9 +335,11 @@ def alterations(draw: st.DrawFn) -> AlterFeed | AlterSubscription:
         draw(optional_names),
         draw(st.sampled_from([None, "T.xsl"])),
         channel,
-        "t",
-        draw(intervals),
+        "" if channel == "stream" else "t",
+        draw(schedules),
+        draw(st.lists(st.sampled_from(sorted(REMOVABLE)), max_size=2).map(tuple)),
         True,
+        draw(st.sampled_from([None, "whsec_a"])) if channel == "webhook" else None,
     )
     nothing = feed == AlterFeed(feed.name)
     return subscription if nothing or draw(st.booleans()) else feed
@@ -318,15 +351,7 @@ statements: st.SearchStrategy[Statement] = st.one_of(
     st.builds(Explain, st.builds(CreateFeed, names, queries())),
     st.builds(lambda name, url, every: RegisterFeed(name, url, every=every), names, urls, intervals),
     st.builds(lambda name, feed, apply: RegisterFeed(name, "", feed, apply), names, names, stylesheets),
-    st.builds(
-        Subscribe,
-        names,
-        st.sampled_from(CHANNELS),
-        words,
-        stylesheets,
-        intervals,
-        st.one_of(st.just(""), names),
-    ),
+    subscriptions(),
     alterations(),
     st.builds(DropFeed, names, st.booleans()),
     st.builds(DropSubscription, names, st.booleans()),

@@ -1,7 +1,8 @@
-"""Times by the wall clock of a zone: `0 8 * * mon-fri`, and when the next of them is."""
+"""Times by the wall clock of a zone: `0 8 * * mon-fri` or `08:00 mon-fri`, and when the next of them is."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -24,6 +25,7 @@ _NAMED = {
     "weekly": "0 0 * * mon",
     "monthly": "0 0 1 * *",
 }
+_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?:\s+(\S+))?")
 _HORIZON_DAYS = 8 * 366 + 1
 """29 February comes again within eight years, also around a century."""
 _SHIFT = timedelta(hours=3)
@@ -52,11 +54,12 @@ class Cron:
 
 
 def parse_cron(text: str) -> Cron:
-    """Five fields, or a word such as `daily`; raises SettingsError with the field that cannot be read."""
-    fields = _NAMED.get(text.strip().lower().removeprefix("@"), text).split()
+    """Five fields, a time and weekdays, or a word such as `daily`; SettingsError names the field that is wrong."""
+    fields = _fields(text)
     if len(fields) != len(_FIELDS):
         raise SettingsError(
-            f"{text!r} is not a time table", hint="minute hour day month weekday, as in '0 8 * * mon-fri'"
+            f"{text!r} is not a time table",
+            hint="'08:30 mon-fri', or minute hour day month weekday: '30 8 * * mon-fri'",
         )
     minutes, hours, days, months, weekdays = (
         _values(field, *about) for field, about in zip(fields, _FIELDS, strict=True)
@@ -73,6 +76,14 @@ def parse_cron(text: str) -> Cron:
     if next_time(cron, UTC_ZONE, datetime(2024, 1, 1, tzinfo=UTC)) is None:
         raise SettingsError(f"{text!r} never comes")
     return cron
+
+
+def _fields(text: str) -> list[str]:
+    clock = _CLOCK.fullmatch(text.strip())
+    if clock:
+        hour, minute, days = clock.groups()
+        return [minute, hour, "*", "*", days or "*"]
+    return _NAMED.get(text.strip().lower().removeprefix("@"), text).split()
 
 
 def next_time(cron: Cron, zone: ZoneInfo, start: datetime) -> datetime | None:

@@ -49,7 +49,7 @@ def check(statement: Statement, names: Names) -> None:
     match statement:
         case CreateFeed(name, query):
             if names.kind_of(name) == "source":
-                _fail(
+                refuse(
                     statement.place, name, f"`{name}` is already the name of a source", "choose another name"
                 )
             _check_query(query, names, statement.place, name)
@@ -73,10 +73,10 @@ def check(statement: Statement, names: Names) -> None:
 def _check_alter(statement: AlterFeed, names: Names) -> None:
     is_source = names.kind_of(statement.name) == "source"
     if statement.query is not None and is_source:
-        _fail(statement.place, statement.name, f"`{statement.name}` is a source and has no query", "")
+        refuse(statement.place, statement.name, f"`{statement.name}` is a source and has no query", "")
     if (statement.url is not None or statement.every is not None) and not is_source:
         hint = f"change its query: alter feed {statement.name} from …"
-        _fail(
+        refuse(
             statement.place, statement.name, f"`{statement.name}` is a virtual feed and is not fetched", hint
         )
 
@@ -131,7 +131,9 @@ def _check_joins(
 def _check_once(variables: list[str], place: Place | None) -> None:
     for variable in variables:
         if variables.count(variable) > 1:
-            _fail(place, f"${variable}", f"`${variable}` stands for two things", "give each its own variable")
+            refuse(
+                place, f"${variable}", f"`${variable}` stands for two things", "give each its own variable"
+            )
 
 
 def feeds_used(query: Query) -> tuple[str, ...]:
@@ -167,7 +169,7 @@ def _check_cycles(name: str, used: Iterable[str], names: Names, place: Place | N
         if feed == name:
             way = _way(name, readers)
             message = f"`{name}` would read itself: {' → '.join(way)}"
-            _fail(place, way[1], message, "a feed cannot depend on itself")
+            refuse(place, way[1], message, "a feed cannot depend on itself")
         query = names.query_of(feed)
         below = [part for part in feeds_used(query) if part not in readers] if query is not None else []
         readers.update(dict.fromkeys(below, feed))
@@ -190,7 +192,7 @@ def _check_known(name: str, names: Names, place: Place | None) -> None:
 
 def _fail_unknown(name: str, names: Names, place: Place | None) -> NoReturn:
     hint = near(name, names.all_names()) or f"register feed URL as {name}"
-    _fail(place, name, f"there is no feed `{name}`", hint)
+    refuse(place, name, f"there is no feed `{name}`", hint)
 
 
 def _fail_variable(variable: str, variables: list[str], place: Place | None) -> NoReturn:
@@ -198,10 +200,10 @@ def _fail_variable(variable: str, variables: list[str], place: Place | None) -> 
     hint = near(f"${variable}", known) or (
         f"known here: {', '.join(known)}" if known else "name one with `as`"
     )
-    _fail(place, f"${variable}", f"nothing here is called `${variable}`", hint)
+    refuse(place, f"${variable}", f"nothing here is called `${variable}`", hint)
 
 
-def _fail(place: Place | None, token: str, message: str, hint: str) -> NoReturn:
+def refuse(place: Place | None, token: str, message: str, hint: str) -> NoReturn:
     """Raise the error where the statement says `token`."""
     if place is None:
         raise LanguageError(message, hint=hint)

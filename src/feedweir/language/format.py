@@ -11,11 +11,13 @@ from feedweir.language.format_predicates import (
     format_predicate,
 )
 from feedweir.language.predicates import Or
+from feedweir.language.schedules import format_schedule
 from feedweir.language.statements import (
     AlterFeed,
     AlterSubscription,
     Ask,
     BlockJoin,
+    Channel,
     Condition,
     CreateFeed,
     DefineWindow,
@@ -136,9 +138,14 @@ def _register(statement: RegisterFeed) -> str:
 
 def _subscribe(statement: Subscribe) -> str:
     name = f" as {format_name(statement.name)}" if statement.name else ""
-    output = f"output {statement.channel} {quoted(statement.target)}"
     head = f"subscribe to {format_name(statement.feed)}{name}{_apply(statement.apply)}"
-    return f"{head} {output}{_every(statement.every)}"
+    output = _output(statement.channel, statement.target, statement.secret)
+    return " ".join((head, output, *format_schedule(statement.schedule)))
+
+
+def _output(channel: Channel, target: str, secret: str) -> str:
+    where = "" if channel == "stream" else f" {quoted(target)}"
+    return f"output {channel}{where}{f' secret {quoted(secret)}' if secret else ''}"
 
 
 def _apply(stylesheet: str | None) -> str:
@@ -152,7 +159,8 @@ def _every(every: timedelta | None) -> str:
 def _feed_changes(statement: AlterFeed) -> list[str]:
     changes = [f"rename to {format_name(statement.rename)}"] if statement.rename is not None else []
     changes += [f"url {quoted(statement.url)}"] if statement.url is not None else []
-    changes += _common_changes(statement)
+    changes += [_every(statement.every).strip()] if statement.every is not None else []
+    changes += _paused(statement.is_paused)
     return changes + ([format_query(statement.query)] if statement.query is not None else [])
 
 
@@ -160,12 +168,10 @@ def _subscription_changes(statement: AlterSubscription) -> list[str]:
     changes = [f"rename to {format_name(statement.rename)}"] if statement.rename is not None else []
     changes += [f"apply {quoted(statement.apply)}"] if statement.apply is not None else []
     if statement.channel is not None:
-        changes.append(f"output {statement.channel} {quoted(statement.target or '')}")
-    return changes + _common_changes(statement)
+        changes.append(_output(statement.channel, statement.target or "", statement.secret or ""))
+    changes += [f"no {word}" for word in statement.without] + format_schedule(statement.schedule)
+    return changes + _paused(statement.is_paused)
 
 
-def _common_changes(statement: AlterFeed | AlterSubscription) -> list[str]:
-    changes = [_every(statement.every).strip()] if statement.every is not None else []
-    if statement.is_paused is not None:
-        changes.append("pause" if statement.is_paused else "resume")
-    return changes
+def _paused(is_paused: bool | None) -> list[str]:
+    return [] if is_paused is None else ["pause" if is_paused else "resume"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from feedweir.language.roses import address, every, output, query, stylesheet
+from feedweir.language.roses import address, output, query, stylesheet
+from feedweir.language.schedules import CLAUSES, PARTS, Schedule, every, without
 from feedweir.language.statements import (
     SHOWN,
     AlterFeed,
@@ -74,8 +75,10 @@ def alter(c: Cursor, place: Place) -> AlterFeed | AlterSubscription:
         _clause(c, clauses, changes)
         if not c.accept(","):
             break
-    made = AlterSubscription if kind == "subscription" else AlterFeed
-    return made(label, **changes, place=place)
+    if kind == "feed":
+        return AlterFeed(label, **changes, place=place)
+    parts = {part: changes.pop(part) for part in PARTS if part in changes}
+    return AlterSubscription(label, **changes, schedule=Schedule(**parts), place=place)
 
 
 _Clauses = dict[str, Callable[[Cursor], dict[str, Any]]]
@@ -87,7 +90,9 @@ def _clause(c: Cursor, clauses: _Clauses, changes: dict[str, Any]) -> None:
         raise c.unknown("a change", tuple(clauses))
     start = c.at
     for key, value in read(c).items():
-        if key in changes:
+        if key == "without":
+            value = changes.pop(key, ()) + value
+        elif key in changes:
             raise c.error("this is said twice", at=start)
         changes[key] = value
 
@@ -108,8 +113,12 @@ def _url(c: Cursor) -> dict[str, Any]:
 
 def _output(c: Cursor) -> dict[str, Any]:
     c.at += 1
-    channel, target = output(c)
-    return {"channel": channel, "target": target}
+    channel, target, secret = output(c)
+    return {"channel": channel, "target": target, **({"secret": secret} if secret else {})}
+
+
+def _without(c: Cursor) -> dict[str, Any]:
+    return {"without": (without(c),)}
 
 
 _FEED_CLAUSES: _Clauses = {
@@ -124,7 +133,8 @@ _SUBSCRIPTION_CLAUSES: _Clauses = {
     "rename": _rename,
     "apply": lambda c: {"apply": stylesheet(c)},
     "output": _output,
-    "every": lambda c: {"every": every(c)},
+    **CLAUSES,
+    "no": _without,
     "pause": lambda c: _paused(c, True),
     "resume": lambda c: _paused(c, False),
 }

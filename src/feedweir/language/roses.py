@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 
 from feedweir.language.conditions import where
 from feedweir.language.joining import join_predicate
+from feedweir.language.schedules import AT_ONCE, every, schedule
 from feedweir.language.statements import (
     CHANNELS,
     EVERY_SOURCE,
@@ -22,7 +22,7 @@ from feedweir.language.statements import (
     Subscribe,
 )
 from feedweir.language.tokens import Cursor
-from feedweir.language.values import length, name, variable, window
+from feedweir.language.values import name, variable, window
 from feedweir.language.xscl import braced
 
 
@@ -51,17 +51,6 @@ def address(c: Cursor) -> str:
 
 def stylesheet(c: Cursor) -> str:
     return c.string("the name of a stylesheet") if c.accept("apply") else ""
-
-
-def every(c: Cursor) -> timedelta | None:
-    """`every 3 hours`, if it is there."""
-    if not c.accept("every"):
-        return None
-    start = c.at
-    found = length(c)
-    if found < timedelta(seconds=1):
-        raise c.error("this is too often", at=start, expected=("1 second or more",))
-    return found
 
 
 def create(c: Cursor, place: Place) -> CreateFeed:
@@ -138,24 +127,35 @@ def _join(c: Cursor) -> Join:
 
 
 def subscribe(c: Cursor, place: Place) -> Subscribe:
-    """`subscribe to N [as S] [apply 'T.xsl'] output mail 'a@b.c' [every 3 hours]`."""
+    """`subscribe to N [as S] [apply 'T.xsl'] output mail 'a@b.c' [every 3 hours] …`."""
     c.expect("to")
     feed = name(c)
     label = name(c, "a name for the subscription") if c.accept("as") else ""
     apply = stylesheet(c)
     c.expect("output", hint="subscribe to FEED output mail 'you@example.org' every 3 hours")
-    channel, target = output(c)
-    return Subscribe(feed, channel, target, apply, every(c), label, place)
+    start = c.at
+    channel, target, secret = output(c)
+    plan = schedule(c)
+    if channel == "stream" and plan != AT_ONCE:
+        raise c.error("a stream gives items as they come", at=start, hint="leave out when they go")
+    return Subscribe(feed, channel, target, apply, plan, label, secret, place)
 
 
-def output(c: Cursor) -> tuple[Channel, str]:
-    """A channel and where it leads."""
+def output(c: Cursor) -> tuple[Channel, str, str]:
+    """A channel, where it leads, and the secret that signs what goes there."""
     word = c.words[c.at]
     for channel in CHANNELS:
         if word == channel:
             c.at += 1
-            return channel, address(c) or c.string(_TARGETS[channel])
+            target = "" if channel == "stream" else address(c) or c.string(_TARGETS[channel])
+            is_signed = channel == "webhook" and c.accept("secret")
+            return channel, target, c.string("a secret, as in 'whsec_…'") if is_signed else ""
     raise c.unknown("a channel", CHANNELS)
 
 
-_TARGETS: dict[Channel, str] = {"mail": "a mail address", "file": "the name of a file", "webhook": "a URL"}
+_TARGETS: dict[Channel, str] = {
+    "mail": "a mail address",
+    "file": "the name of a file",
+    "webhook": "a URL",
+    "notify": "the URL of a service",
+}

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Literal, TypeAlias
 
 from feedweir.language.predicates import JoinPredicate, PatternNode, Predicate
+from feedweir.language.schedules import AT_ONCE, Schedule
 from feedweir.language.windows import WindowSpec
 
 
@@ -127,20 +128,22 @@ class Ask:
     place: Place | None = field(default=None, compare=False, repr=False)
 
 
-Channel: TypeAlias = Literal["mail", "file", "webhook"]
-CHANNELS: tuple[Channel, ...] = ("mail", "file", "webhook")
+Channel: TypeAlias = Literal["mail", "file", "webhook", "notify", "stream"]
+CHANNELS: tuple[Channel, ...] = ("mail", "file", "webhook", "notify", "stream")
 
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """`every` None: as items come. `name` is for `alter` and `drop`; empty lets the catalog choose one."""
+    """`name` is for `alter` and `drop`; empty lets the catalog choose one. A stream has no `target`: it is fetched."""
 
     feed: str
     channel: Channel
     target: str
     apply: str = ""
-    every: timedelta | None = None
+    schedule: Schedule = AT_ONCE
     name: str = ""
+    secret: str = field(default="", repr=False)
+    """What a webhook is signed with; empty lets the keeper make one."""
     place: Place | None = field(default=None, compare=False, repr=False)
 
 
@@ -159,15 +162,18 @@ class AlterFeed:
 
 @dataclass(frozen=True, slots=True)
 class AlterSubscription:
-    """What is not None changes."""
+    """What is not None changes; of the schedule, the parts that it has, after `without` (words
+    of `schedules.REMOVABLE`) was taken away."""
 
     name: str
     rename: str | None = None
     apply: str | None = None
     channel: Channel | None = None
     target: str | None = None
-    every: timedelta | None = None
+    schedule: Schedule = AT_ONCE
+    without: tuple[str, ...] = ()
     is_paused: bool | None = None
+    secret: str | None = field(default=None, repr=False)
     place: Place | None = field(default=None, compare=False, repr=False)
 
 

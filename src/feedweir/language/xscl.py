@@ -17,7 +17,8 @@ from feedweir.language.statements import BlockJoin, Named, PathBlock, Xscl
 from feedweir.language.tokens import Cursor
 from feedweir.language.values import name, window
 
-_HOLE = re.compile(r"\{\s*\$?([^{}\s]+)\s*\}")
+HOLE = re.compile(r"\{\s*\$?([^{}\s]+)\s*\}")
+"""Where a value goes in a SELECT template."""
 _ANY_DOCUMENT = PatternNode("/", "*")
 _AXES = ("/", "//")
 _JOINS = ("join", "followed")
@@ -71,11 +72,11 @@ def _checked(c: Cursor, select: str, body: PathBlock | BlockJoin) -> str:
     if not select:
         return ""
     known = variables_in(body)
-    for label in _HOLE.findall(select):
+    for label in HOLE.findall(select):
         if label not in known:
             raise c.error(f"SELECT names `{label}`, which nothing binds", at=c.at - 1, hint=_known(known))
     try:
-        ElementTree.fromstring(_HOLE.sub("x", select) if "<!" not in select else "")
+        ElementTree.fromstring(HOLE.sub("x", select) if "<!" not in select else "")
     except ElementTree.ParseError as problem:
         hint = "one element, with {$variable} where values go"
         raise c.error(f"SELECT is not an XML template: {problem}", at=c.at - 1, hint=hint) from problem

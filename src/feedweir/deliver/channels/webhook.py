@@ -10,6 +10,7 @@ import binascii
 import hashlib
 import hmac
 import json
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -48,12 +49,17 @@ def request_of(parcel: Parcel, now: datetime) -> Post:
         ("webhook-id", message_id),
         ("webhook-timestamp", timestamp),
     ]
-    secrets = str(parcel.destination.options.get("secret", "")).split()
-    if secrets:
+    keys = str(parcel.destination.options.get("secret", "")).split()
+    if keys:
         # Several secrets, separated by spaces: receivers may change theirs without missing anything.
-        signed = " ".join(signature(secret, message_id, timestamp, body) for secret in secrets)
+        signed = " ".join(signature(secret, message_id, timestamp, body) for secret in keys)
         headers.append(("webhook-signature", signed))
     return Post(parcel.destination.target, tuple(headers), body)
+
+
+def new_secret() -> str:
+    """A secret that nobody can guess, as Standard Webhooks writes it."""
+    return _PREFIX + base64.b64encode(secrets.token_bytes(24)).decode()
 
 
 def signature(secret: str, message_id: str, timestamp: str, body: bytes) -> str:

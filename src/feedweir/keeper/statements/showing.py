@@ -8,8 +8,11 @@ from typing import Any
 
 from feedweir.catalog import SubscriptionRecord
 from feedweir.catalog.records import FailureKind
+from feedweir.errors import FeedweirError
+from feedweir.keeper.scheduling import told_schedule
 from feedweir.keeper.statements.outcome import Desk, Outcome
 from feedweir.keeper.statements.subscriptions import find, name_of
+from feedweir.language.schedules import format_schedule
 from feedweir.language.statements import Describe, Show
 
 Row = dict[str, Any]
@@ -59,9 +62,17 @@ def _subscription(desk: Desk, record: SubscriptionRecord) -> Row:
         "feed": feed.name if feed else "",
         "channel": record.channel,
         "target": record.target,
-        "every_s": record.schedule.get("every_s"),
+        "schedule": schedule_text(record),
         "status": record.status,
     }
+
+
+def schedule_text(record: SubscriptionRecord) -> str:
+    """When it goes, as a statement says it; one that cannot be read is shown as it is."""
+    try:
+        return " ".join(format_schedule(told_schedule(record.schedule)))
+    except FeedweirError:
+        return str(dict(record.schedule))
 
 
 def _statistics(desk: Desk) -> Iterator[Row]:
@@ -105,6 +116,7 @@ def _subscription_facts(desk: Desk, name: str) -> Row:
         **_subscription(desk, record),
         "statement": record.statement,
         "apply": record.options.get("apply", ""),
+        "secret": record.options.get("secret", ""),
         "owner": record.owner,
         "created": record.created_at,
         "last_sent": rhythm.last_sent_at,

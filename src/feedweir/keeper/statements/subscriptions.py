@@ -7,30 +7,47 @@ from typing import Any, cast
 
 from feedweir.catalog import NewSubscription, SubscriptionRecord
 from feedweir.catalog.records import SubscriptionStatus
+from feedweir.deliver.channels.webhook import new_secret
 from feedweir.errors import CatalogError
+from feedweir.keeper.scheduling import changed_schedule, check_schedule, kept_schedule, told_schedule
 from feedweir.keeper.statements.outcome import Desk, Outcome
-from feedweir.language import format_statement, parse
+from feedweir.language import format_statement
+from feedweir.language.schedules import AT_ONCE
 from feedweir.language.statements import AlterSubscription, Channel, DropSubscription, Subscribe
 
 
 def subscribe(desk: Desk, statement: Subscribe) -> Outcome:
     _refuse_taken(desk, statement.name)
-    number = desk.catalog.subscriptions.add(_new(desk, statement, {}))
+    check_schedule(statement.schedule, statement.place)
+    new = _new(desk, statement, {})
+    number = desk.catalog.subscriptions.add(new)
     name = statement.name or str(number)
-    return Outcome(message=f"subscribed to {statement.feed} as {name}", name=name)
+    return Outcome(message=f"subscribed to {statement.feed} as {name}{_about(new)}", name=name)
 
 
 def alter(desk: Desk, statement: AlterSubscription) -> Outcome:
     record = find(desk, statement.name)
+    if record.channel == "websub" and statement.is_paused is None:
+        raise CatalogError(
+            f"subscription {statement.name} is a lease of a WebSub subscriber",
+            hint="it can be paused or dropped",
+        )
     old = statement_of(desk, record)
     changes = {
         "name": statement.rename,
         "apply": statement.apply,
         "channel": statement.channel,
         "target": statement.target,
-        "every": statement.every,
+        "secret": statement.secret,
     }
-    new = replace(old, **{name: value for name, value in changes.items() if value is not None})  # type: ignore[arg-type]
+    check_schedule(statement.schedule, statement.place)
+    new = replace(
+        old,
+        schedule=changed_schedule(old.schedule, statement.schedule, statement.without),
+        **{name: value for name, value in changes.items() if value is not None},  # type: ignore[arg-type]
+    )
+    if new.channel == "stream":
+        new = replace(new, schedule=AT_ONCE)
     if new != old:
         if new.name != old.name:
             _refuse_taken(desk, new.name)
@@ -64,13 +81,17 @@ def name_of(record: SubscriptionRecord) -> str:
 
 
 def statement_of(desk: Desk, record: SubscriptionRecord) -> Subscribe:
-    """A subscription as its statement; one that was made without is told from what is remembered of it."""
-    statements = parse(record.statement)
-    if statements and isinstance(statements[0], Subscribe):
-        return statements[0]
+    """A subscription as a statement, told from what is remembered of it."""
     feed = desk.catalog.feeds.with_id(record.feed_id)
-    channel = cast(Channel, record.channel)
-    return Subscribe(feed.name if feed else "", channel, record.target, name=record.options.get("name", ""))
+    return Subscribe(
+        feed.name if feed else "",
+        cast(Channel, record.channel),
+        record.target,
+        apply=record.options.get("apply", ""),
+        schedule=told_schedule(record.schedule),
+        name=record.options.get("name", ""),
+        secret=record.options.get("secret", ""),
+    )
 
 
 def _maybe(desk: Desk, name: str) -> SubscriptionRecord | None:
@@ -85,15 +106,22 @@ def _refuse_taken(desk: Desk, name: str) -> None:
 
 
 def _new(desk: Desk, statement: Subscribe, options: Any) -> NewSubscription:
-    """The channel's own options stay; the statement's name and stylesheet stand beside them."""
-    told = {"name": statement.name, "apply": statement.apply}
+    """The channel's own options stay; the statement's name and stylesheet stand beside them. A secret is kept there
+    only, not in the text that is shown."""
+    secret = statement.secret or (new_secret() if statement.channel == "webhook" else "")
+    told = {"name": statement.name, "apply": statement.apply, "secret": secret}
     return NewSubscription(
         feed=statement.feed,
-        statement=format_statement(statement),
+        statement=format_statement(replace(statement, secret="")),
         channel=statement.channel,
         target=statement.target,
-        schedule={"every_s": statement.every.total_seconds()} if statement.every else {},
+        schedule=kept_schedule(statement.schedule),
         options={name: value for name, value in {**options, **told}.items() if value},
         owner=desk.owner,
         created_at=desk.now,
     )
+
+
+def _about(new: NewSubscription) -> str:
+    """What the reader must know to receive it."""
+    return f"; its secret is {new.options['secret']}" if new.channel == "webhook" else ""
