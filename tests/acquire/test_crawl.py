@@ -210,10 +210,60 @@ def test_documents_are_landed_before_too_many_wait_in_memory(tmp_path: Path) -> 
             outcome = Changed(document=document, validators=Validators())
             await harvest.add(FetchResult(source=f"s{number}", at=START, outcome=outcome))
         assert LandingLog(tmp_path).latest() == 2
-        await harvest.land()
-        assert sum(LandingLog(tmp_path).read(n).num_rows for n in range(1, harvest.segment + 1)) == 10
-        assert all(
-            not r.outcome.document.body for r in harvest.results.values() if isinstance(r.outcome, Changed)
-        )
+        report = await harvest.take()
+        assert sum(LandingLog(tmp_path).read(n).num_rows for n in range(1, report.segment + 1)) == 10
+        assert all(not r.outcome.document.body for r in report.results if isinstance(r.outcome, Changed))
+        assert len(report.results) == 10
+        assert await harvest.take() == CrawlReport()
+
+    asyncio.run(run())
+
+
+def test_a_slow_server_does_not_hold_up_the_others_and_is_reported_later(tmp_path: Path) -> None:
+    async def script(origin: Origin, crawler: Crawler, clock: Clock) -> None:
+        release = asyncio.Event()
+
+        async def slow(asked: Asked, writer: asyncio.StreamWriter) -> None:
+            await release.wait()
+            writer.write(answer(200, b"<rss>late"))
+
+        origin.handlers["/slow"] = slow
+        origin.answers("/quick", answer(200, b"<rss/>"))
+        (slow_state,) = sources(origin, "/slow")
+        (quick,) = sources(origin, "/quick")
+        first = await crawler.look([slow_state], linger_s=0.01)
+        assert first.results == ()
+        assert crawler.under_way == 1
+        quick_report = CrawlReport()
+        while not quick_report.results:
+            quick_report = await crawler.look([slow_state, quick], linger_s=0.01)
+        assert [result.source for result in quick_report.results] == ["/quick"]
+        release.set()
+        last = await crawler.look([])
+        assert [result.source for result in last.results] == ["/slow"]
+        assert LandingLog(tmp_path).latest() == last.segment
+        assert len([asked for asked in origin.asked if asked.path == "/slow"]) == 1
+        assert crawler.under_way == 0
+
+    crawl(tmp_path, script)
+
+
+def test_a_redirect_on_its_own_host_waits_its_turn_and_arrives(tmp_path: Path) -> None:
+    async def run() -> None:
+        clock, pauses = Clock(), []
+
+        async def sleep(seconds: float) -> None:
+            pauses.append(seconds)
+            clock.pass_s(seconds)
+
+        async with an_origin() as origin, AiohttpTransport(rule=ANYWHERE) as transport:
+            origin.answers("/old", answer(301, b"", ("Location", "/new")))
+            origin.answers("/new", answer(200, b"<rss/>"))
+            ledger = HostLedger(HostRules(max_concurrent=1, spacing_s=2.0))
+            fetcher = Fetcher(transport=transport, clock=clock)
+            crawler = Crawler(fetcher, LandingLog(tmp_path), ledger, clock=clock, sleep=sleep)
+            report = await crawler.step(sources(origin, "/old"))
+        assert isinstance(report.results[0].outcome, Changed)
+        assert pauses == [2.0]
 
     asyncio.run(run())

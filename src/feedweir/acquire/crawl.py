@@ -7,7 +7,8 @@ answers: when a state says that a document was seen, the document is on disk.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -33,10 +34,10 @@ class CrawlOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlReport:
-    """What a step did, in the order of its sources."""
+    """What a step did, by source."""
 
     states: tuple[SourceState, ...] = ()
-    """To be stored: every source that was looked at, with its next check."""
+    """Every source that a step looked at, with its next check; `look` leaves that to its caller."""
     results: tuple[FetchResult, ...] = ()
     """What each look brought; documents are in the log and their bodies no longer here."""
     segment: int = 0
@@ -44,7 +45,7 @@ class CrawlReport:
 
 
 class Crawler:
-    """The parts a step needs, put together once. Steps may overlap: the ledger and the spending are shared."""
+    """The parts a crawl needs, put together once. What is under way is shared by its steps."""
 
     def __init__(
         self,
@@ -54,50 +55,90 @@ class Crawler:
         *,
         options: CrawlOptions | None = None,
         clock: Callable[[], datetime],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.options = options or CrawlOptions()
         self.ledger = ledger
         self.spending = Spending()
-        self._fetcher = replace(fetcher, transport=PoliteTransport(fetcher.transport, ledger, clock))
-        self._log = log
+        self._fetcher = replace(fetcher, transport=PoliteTransport(fetcher.transport, ledger, clock, sleep))
         self._clock = clock
+        self._harvest = _Harvest(log, self.options.max_unlanded_bytes)
+        self._waiting: deque[SourceState] = deque()
+        self._flying: set[str] = set()
+        self._workers: set[asyncio.Task[None]] = set()
 
     async def step(self, due: Sequence[SourceState]) -> CrawlReport:
-        """Fetch what may be fetched of the due sources; those left out stay due."""
+        """Fetch what may be fetched of the due sources to the end; those left out stay due."""
+        report = await self.look(due)
+        states = {state.source: state for state in due}
+        return replace(
+            report,
+            states=tuple(
+                next_check(states[result.source], result, result.at, self.options.rules)
+                for result in report.results
+            ),
+        )
+
+    async def look(self, due: Sequence[SourceState], *, linger_s: float | None = None) -> CrawlReport:
+        """The same without deciding next checks, and, after `linger_s`, without waiting for the slow.
+
+        What they bring is in the report of a later look: one slow server does not hold up the others.
+        """
         now = self._clock()
         allowance, self.spending = self.options.budget.allowance(self.spending, now)
         allowance = min(allowance, self.options.max_sources_per_step)
-        chosen = choose(due, self.ledger, allowance, now)
+        idle = [state for state in due if state.source not in self._flying]
+        chosen = choose(idle, self.ledger, allowance, now)
         self.spending = self.spending.spent(len(chosen))
-        harvest = _Harvest(self._log, self.options.max_unlanded_bytes)
-        looks = iter(chosen)
-        workers = [self._work(looks, harvest) for _ in range(min(self.options.max_concurrent, len(chosen)))]
-        await asyncio.gather(*workers)
-        await harvest.land()
-        return self._report(chosen, harvest)
+        self._waiting.extend(chosen)
+        self._flying.update(state.source for state in chosen)
+        self._employ()
+        await self._wait(linger_s)
+        report = await self._harvest.take()
+        self._flying.difference_update(result.source for result in report.results)
+        return report
 
-    async def _work(self, looks: Iterator[SourceState], harvest: _Harvest) -> None:
-        for state in looks:
-            result = await self._fetcher.fetch(request_of(state))
-            await harvest.add(result)
+    @property
+    def under_way(self) -> int:
+        """How many sources are being looked at."""
+        return len(self._flying)
 
-    def _report(self, chosen: Sequence[SourceState], harvest: _Harvest) -> CrawlReport:
-        results = tuple(harvest.results[state.source] for state in chosen)
-        states = tuple(
-            next_check(state, result, result.at, self.options.rules)
-            for state, result in zip(chosen, results, strict=True)
-        )
-        return CrawlReport(states=states, results=results, segment=harvest.segment)
+    async def close(self) -> None:
+        """Leave what is under way; its sources stay due."""
+        for worker in self._workers:
+            worker.cancel()
+        await asyncio.gather(*self._workers, return_exceptions=True)
+        self._waiting.clear()
+        self._flying.clear()
+
+    def _employ(self) -> None:
+        wanted = min(self.options.max_concurrent - len(self._workers), len(self._waiting))
+        self._workers.update(asyncio.create_task(self._work()) for _ in range(wanted))
+
+    async def _wait(self, linger_s: float | None) -> None:
+        if not self._workers:
+            return
+        done, self._workers = await asyncio.wait(self._workers, timeout=linger_s)
+        failed = [error for worker in done if (error := worker.exception())]
+        if failed:
+            # Nothing that a server does gets here: the log could not be written. All that was asked stays due.
+            await self.close()
+            raise failed[0]
+
+    async def _work(self) -> None:
+        while self._waiting:
+            state = self._waiting.popleft()
+            await self._harvest.add(await self._fetcher.fetch(request_of(state)))
 
 
 class _Harvest:
-    """Results of a step as they come in; documents are landed whenever enough have gathered."""
+    """Results as they come in; documents are landed whenever enough have gathered."""
 
     def __init__(self, log: LandingLog, max_bytes: int) -> None:
-        self.results: dict[str, FetchResult] = {}
-        self.segment = 0
+        self._segment = 0
         self._log = log
         self._max_bytes = max_bytes
+        self._results: list[FetchResult] = []
         self._documents: list[Landed] = []
         self._bytes = 0
         self._landing = asyncio.Lock()
@@ -108,15 +149,22 @@ class _Harvest:
             self._documents.append(outcome.document)
             self._bytes += len(outcome.document.body)
             result = replace(result, outcome=replace(outcome, document=replace(outcome.document, body=b"")))
-        self.results[result.source] = result
+        self._results.append(result)
         if self._bytes >= self._max_bytes:
-            await self.land()
+            await self._land()
 
-    async def land(self) -> None:
+    async def take(self) -> CrawlReport:
+        """What has come in; its documents are on disk."""
+        results, self._results = self._results, []
+        await self._land()
+        segment, self._segment = self._segment, 0
+        return CrawlReport(results=tuple(sorted(results, key=lambda result: result.source)), segment=segment)
+
+    async def _land(self) -> None:
         async with self._landing:
             documents, self._documents, self._bytes = self._documents, [], 0
             if documents:
-                self.segment = await asyncio.to_thread(self._log.append, documents)
+                self._segment = await asyncio.to_thread(self._log.append, documents)
 
 
 def choose(

@@ -141,6 +141,8 @@ class Request:
     headers: tuple[tuple[str, str], ...]
     method: str = "GET"
     body: bytes = b""
+    is_onward: bool = False
+    """Where a redirect led: it belongs to a look that has begun, and may wait for its turn."""
 
 
 @dataclass(frozen=True, slots=True)

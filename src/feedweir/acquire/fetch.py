@@ -72,17 +72,18 @@ class Fetcher:
         url = wire_url(request.url)
         if url is None:
             raise TransportError(Reason.BAD_URL, request.url[:200])
-        for _ in range(self.limits.max_redirects + 1):
+        for step in range(self.limits.max_redirects + 1):
             trail.hosts.append(host_of(url))
-            async with self._opened(request, url) as response:
+            async with self._opened(request, url, is_onward=step > 0) as response:
                 if response.status not in REDIRECTS:
                     return await self._judged(request, url, response, trail)
                 url = trail.onwards(url, response)
         raise TransportError(Reason.REDIRECTS, f"more than {self.limits.max_redirects}, last {url[:200]}")
 
-    def _opened(self, request: FetchRequest, url: str) -> _FirstByte:
+    def _opened(self, request: FetchRequest, url: str, *, is_onward: bool) -> _FirstByte:
         headers = request_headers(request, url, self.agent)
-        return _FirstByte(self.transport, Request(url, headers), self.limits.first_byte_s)
+        exchange = Request(url, headers, is_onward=is_onward)
+        return _FirstByte(self.transport, exchange, self.limits.first_byte_s)
 
     async def _judged(
         self, request: FetchRequest, url: str, response: Response, trail: _Trail

@@ -6,10 +6,14 @@ fetch asks it as well, so that the answer is seldom no.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+import asyncio
+import math
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Any
 
 from feedweir.acquire.exchange import Reason, Request, Response, Transport, TransportError
 from feedweir.acquire.http_rules import host_of, retry_after_s
@@ -53,6 +57,17 @@ class HostLedger:
             return False
         return entry.day != _day(moment) or entry.requests < self.rules.max_per_day
 
+    def wait_s(self, host: str, now: datetime) -> float:
+        """How long until a host that is only being spaced may be asked; infinite when something else forbids it."""
+        if self.permits(host, now):
+            return 0.0
+        entry, moment = self._hosts[host], now.timestamp()
+        is_spaced_only = entry.in_flight < self.rules.max_concurrent and (
+            entry.day != _day(moment) or entry.requests < self.rules.max_per_day
+        )
+        seconds = entry.free_at - moment
+        return seconds if is_spaced_only and seconds <= self.rules.spacing_s else math.inf
+
     def started(self, host: str, now: datetime) -> None:
         self._prune(now)
         moment = now.timestamp()
@@ -74,6 +89,21 @@ class HostLedger:
     def __len__(self) -> int:
         return len(self._hosts)
 
+    def to_json(self, now: datetime) -> dict[str, Any]:
+        """What must outlive a restart: who was asked how often today, and who is to be left alone until when."""
+        moment = now.timestamp()
+        hosts = {
+            host: [entry.free_at, entry.requests]
+            for host, entry in sorted(self._hosts.items())
+            if entry.free_at > moment or entry.day == _day(moment)
+        }
+        return {"day": _day(moment), "hosts": hosts}
+
+    def restore(self, value: dict[str, Any]) -> None:
+        """Take up what `to_json` wrote; requests that were under way then are no longer."""
+        for host, (free_at, requests) in value.get("hosts", {}).items():
+            self._hosts[host] = _Host(free_at=float(free_at), day=int(value["day"]), requests=int(requests))
+
     def _prune(self, now: datetime) -> None:
         self._changes += 1
         if self._changes % _PRUNE_EVERY:
@@ -93,29 +123,57 @@ class PoliteTransport:
     transport: Transport
     ledger: HostLedger
     clock: Callable[[], datetime]
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
-    @asynccontextmanager
-    async def open(self, request: Request) -> AsyncIterator[Response]:
-        host = host_of(request.url)
-        now = self.clock()
-        if not self.ledger.permits(host, now):
+    def open(self, request: Request) -> _PoliteExchange:
+        return _PoliteExchange(self, request)
+
+
+class _PoliteExchange:
+    """One exchange, asked of the ledger before it begins and told to it when it ends."""
+
+    __slots__ = ("_exchange", "_host", "_polite", "_request")
+
+    def __init__(self, polite: PoliteTransport, request: Request) -> None:
+        self._polite = polite
+        self._request = request
+        self._host = host_of(request.url)
+        self._exchange: AbstractAsyncContextManager[Response] | None = None
+
+    async def __aenter__(self) -> Response:
+        polite, host = self._polite, self._host
+        if self._request.is_onward:
+            # Most redirects lead back to the host that was just asked: refusing would mean never to arrive.
+            wait_s = polite.ledger.wait_s(host, polite.clock())
+            if 0.0 < wait_s < math.inf:
+                await polite.sleep(wait_s)
+        now = polite.clock()
+        if not polite.ledger.permits(host, now):
             raise TransportError(Reason.BUSY, host)
-        self.ledger.started(host, now)
+        polite.ledger.started(host, now)
         try:
-            async with self.transport.open(request) as response:
-                self._heed(host, response)
-                yield response
-        finally:
-            self.ledger.finished(host)
+            self._exchange = polite.transport.open(self._request)
+            response = await self._exchange.__aenter__()
+        except BaseException:
+            polite.ledger.finished(host)
+            raise
+        if response.status in (429, 503):
+            self._heed(response)
+        return response
 
-    def _heed(self, host: str, response: Response) -> None:
-        if response.status not in (429, 503):
-            return
-        now = self.clock()
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._polite.ledger.finished(self._host)
+        if self._exchange is not None:
+            await self._exchange.__aexit__(kind, error, trace)
+
+    def _heed(self, response: Response) -> None:
+        now = self._polite.clock()
         seconds = retry_after_s(response.headers, now)
         if seconds is not None:
-            held_s = min(seconds, self.ledger.rules.max_hold_s)
-            self.ledger.hold(host, now + timedelta(seconds=held_s))
+            held_s = min(seconds, self._polite.ledger.rules.max_hold_s)
+            self._polite.ledger.hold(self._host, now + timedelta(seconds=held_s))
 
 
 def _day(moment: float) -> int:

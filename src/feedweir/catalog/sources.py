@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from datetime import datetime
 from typing import Any
@@ -32,6 +32,11 @@ class Sources:
     def all(self) -> tuple[SourceRecord, ...]:
         """Every source, by name."""
         return self._database.read(lambda connection: _records(connection, _query().order_by(_feed.c.name)))
+
+    def several(self, wanted: Iterable[str]) -> tuple[SourceRecord, ...]:
+        """The sources among these names, by name; names that are none are left out."""
+        names = sorted(set(wanted))
+        return self._database.read(lambda connection: _several(connection, names))
 
     def due(self, now: datetime, limit: int) -> tuple[SourceRecord, ...]:
         """Active sources whose time has come, those that wait longest first."""
@@ -85,6 +90,12 @@ def _named(connection: Connection, name: str) -> SourceRecord:
     for record in _records(connection, query):
         return record
     raise CatalogError(f"{name!r} is not a source that is fetched")
+
+
+def _several(connection: Connection, wanted: Sequence[str]) -> tuple[SourceRecord, ...]:
+    queries = [_query().where(_feed.c.name.in_(chunk)) for chunk in chunks(wanted, 500)]
+    found = [record for query in queries for record in _records(connection, query)]
+    return tuple(sorted(found, key=lambda record: record.name))
 
 
 def _query() -> Select[Any]:

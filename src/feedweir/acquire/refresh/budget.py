@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+
 def price_of(interval_s: float) -> float:
     """The price at which a source with ten items a day is looked at every `interval_s`, busier ones oftener."""
     return 10 / 86_400 * interval_s**2 / 2

@@ -58,12 +58,18 @@ def next_check(state: SourceState, result: FetchResult, now: datetime, rules: Re
 
 
 def replanned(state: SourceState, now: datetime, rules: RefreshRules) -> SourceState:
-    """The same source with the next look chosen again, within what its last look allows."""
+    """The same source with the next look chosen again, within what its last look allows.
+
+    An interval that was asked for at registration takes the policy's place; what the publisher and the floor
+    forbid it forbids as well.
+    """
     if state.is_stopped or state.failures or state.looked_at is None:
         return state
     earliest = max(state.not_before or now, now)
     latest = max(state.looked_at + timedelta(seconds=rules.cap_s), earliest)
-    if state.pushed_until is not None and state.pushed_until > now:
+    if state.every_s:
+        wanted = state.looked_at + timedelta(seconds=state.every_s)
+    elif state.pushed_until is not None and state.pushed_until > now:
         wanted = min(state.pushed_until, latest)
     else:
         wanted = rules.policy.next_look(state.history, state.looked_at, earliest, latest)
@@ -168,7 +174,10 @@ def _after_failure(
     state: SourceState, failure: Failed, result: FetchResult, now: datetime, rules: RefreshRules
 ) -> SourceState:
     if failure.reason is Reason.BUSY:
-        return replace(state, next_at=jittered(state.source, now, _later(now, rules.busy_s), rules))
+        # Which hosts a look needs is remembered: the next choice waits until all of them are free.
+        hosts = tuple(dict.fromkeys((*state.hosts, *result.hosts)))
+        moment = jittered(state.source, now, _later(now, rules.busy_s), rules)
+        return replace(state, hosts=hosts, next_at=moment)
     failures = state.failures + 1
     first_s = rules.missing_first_s if result.status == 404 else rules.floor_s
     pause_s = min(first_s * 2.0 ** min(failures - 1, _MAX_DOUBLINGS), rules.failure_cap_s)

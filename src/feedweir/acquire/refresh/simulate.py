@@ -147,9 +147,7 @@ def steering(requests_s: float, every_s: float = 1_800.0) -> Steer:
         nonlocal current, before
         histories = [state.history for state in states]
         rates_s = [mean_rate_s(history) for history in histories]
-        current, price = current.steered(
-            rates_s, requests - before, waiting, every_s, requests_s=requests_s
-        )
+        current, price = current.steered(rates_s, requests - before, waiting, every_s, requests_s=requests_s)
         before = requests
         return replace(rules, policy=Planned(price=price), peers=rhythm_of(histories))
 

@@ -49,6 +49,8 @@ class SourceState:
     """Every host the last look had to ask."""
     pushed_until: datetime | None = None
     """Until then a hub brings what is new (`websub.pushed_until`), and looks are only a precaution."""
+    every_s: float = 0.0
+    """How often its registration wants it looked at; 0 leaves that to the policy."""
     hints: Hints = Hints()
     history: History = field(default_factory=History)
     subscribers: int = 1
