@@ -50,6 +50,8 @@ class SourceReport:
     """What its last readable document says of the feed."""
     arrived: str = ""
     """When its last document was landed, in ISO format."""
+    published: list[int] = field(default_factory=list)
+    """When its newest new items say that they were published, in seconds since 1970, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,9 @@ from feedweir.engine.seen import NO_SIGHTINGS, Seen, Sightings, keys_of
 from feedweir.items.model import FeedDescription
 from feedweir.match import CompiledSet, Matches
 
+MAX_PUBLISHED = 32
+"""Moments of publication that a report tells of a source."""
+
 
 @dataclass(frozen=True, slots=True)
 class News:
@@ -71,6 +74,7 @@ def _reports(documents: pa.RecordBatch, parsed: ParsedBatch, news: pa.RecordBatc
     reasons = {source: reason for _, source, reason in sorted(parsed.failures)}
     arrivals = dict(zip(*(documents.column(name).to_pylist() for name in ("source", "arrived")), strict=True))
     descriptions = {source: _plain(description) for source, description in parsed.descriptions}
+    published = _published(news)
     return {
         source: SourceReport(
             documents=landed[source],
@@ -80,9 +84,22 @@ def _reports(documents: pa.RecordBatch, parsed: ParsedBatch, news: pa.RecordBatc
             failure=reasons.get(source, ""),
             description=descriptions.get(source),
             arrived=arrivals[source].isoformat(),
+            published=published.get(source, []),
         )
         for source in sorted(landed)
     }
+
+
+def _published(news: pa.RecordBatch) -> dict[str, list[int]]:
+    """By source when its new items were published, as far as they tell: what a refresh policy learns most from."""
+    first = news.filter(pc.and_(pc.equal(news.column("revision"), 0), pc.is_valid(news.column("published"))))
+    moments = pc.cast(pc.floor_temporal(first.column("published"), unit="second"), pa.timestamp("s", "UTC"))
+    found: dict[str, list[int]] = {}
+    for source, moment in zip(
+        first.column("source").to_pylist(), pc.cast(moments, pa.int64()).to_pylist(), strict=True
+    ):
+        found.setdefault(source, []).append(moment)
+    return {source: sorted(times)[-MAX_PUBLISHED:] for source, times in found.items()}
 
 
 def _plain(description: FeedDescription) -> dict[str, Any]:
