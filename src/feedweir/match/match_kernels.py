@@ -9,7 +9,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, uint64
+from numba import njit, uint32, uint64, uintp
+
+from feedweir.items.memory_kernels import ask_for
+
+_ONE, _U3, _U7 = np.uint32(1), np.uint32(3), np.uint32(7)
+_LINE = np.uint32(16)
+"""Numbers of a block in a line of the cache."""
 
 OP_ATOM, OP_PHRASE, OP_WITHIN, OP_ASK, OP_NOT, OP_ALL, OP_ANY, OP_COUNT, OP_ALL_ATOMS, OP_REQUIRE = range(10)
 FALSE, UNKNOWN, TRUE = 0, 1, 2
@@ -76,13 +82,13 @@ class Checks(NamedTuple):
 
 @njit(inline="always")
 def _is_set(bits, atom):  # type: ignore[no-untyped-def]
-    place = np.uint32(atom)  # unsigned, so that no negative index need be considered
-    return (bits[place >> np.uint32(3)] >> np.uint8(place & np.uint32(7))) & np.uint8(1)
+    place = uint32(atom)
+    return (bits[place >> _U3] >> np.uint8(place & _U7)) & np.uint8(1)
 
 
 @njit(inline="always")
 def _set(bits, atom):  # type: ignore[no-untyped-def]
-    bits[atom >> 3] |= np.uint8(1) << np.uint8(atom & 7)
+    bits[atom >> _U3] |= np.uint8(1) << np.uint8(atom & _U7)
 
 
 @njit(cache=True, nogil=True)
@@ -203,33 +209,162 @@ def _grown(array, used, more):  # type: ignore[no-untyped-def]
     return larger
 
 
+@njit(forceinline=True)
+def _atoms_anywhere(offsets, entries, row, bits, satisfied):  # type: ignore[no-untyped-def]
+    """The entries of a row as atoms, each once, when no query asks where they stand; how many."""
+    n = 0
+    for stream in range(len(offsets)):
+        for i in range(offsets[stream, row], offsets[stream, row + 1]):
+            entry = entries[uintp(i)]
+            if entry >= 0:
+                # without a branch on whether it is new, which is hard to foresee
+                place = uint32(entry) >> _U3
+                before = bits[place]
+                bit = np.uint8(1) << np.uint8(uint32(entry) & _U7)
+                bits[place] = before | bit
+                satisfied[uintp(n)] = entry
+                n += (before & bit) == 0
+    return n
+
+
+@njit(cache=True, nogil=True)
+def _atoms_by_scope(streams, vocabulary, row, scopes, seen, bits, satisfied):  # type: ignore[no-untyped-def]
+    """The entries of a row as the atoms that they are where they stand, each once; how many."""
+    scoped_starts, scoped_scopes, scoped_atoms = (
+        vocabulary.scoped_starts, vocabulary.scoped_scopes, vocabulary.scoped_atoms,
+    )  # fmt: skip
+    offsets, entries = streams.offsets, streams.entries
+    n_seen = 0
+    for stream in range(len(streams.scopes)):
+        scope = streams.scopes[stream]
+        for i in range(offsets[stream, row], offsets[stream, row + 1]):
+            entry = entries[uintp(i)]
+            if entry >= 0:
+                before = scopes[uint32(entry)]
+                scopes[uint32(entry)] = before | scope
+                seen[uintp(n_seen)] = entry
+                n_seen += before == 0
+    whole_scope = vocabulary.whole_scope[0]
+    n = 0
+    for i in range(n_seen):
+        entry = uint32(seen[uintp(i)])
+        scope = scopes[entry]
+        scopes[entry] = uint64(0)
+        if scope & whole_scope:
+            _set(bits, entry)
+            satisfied[uintp(n)] = entry
+            n += 1
+        for k in range(scoped_starts[entry], scoped_starts[entry + uint32(1)]):
+            if scope & scoped_scopes[k]:
+                _set(bits, uint32(scoped_atoms[k]))
+                satisfied[uintp(n)] = scoped_atoms[k]
+                n += 1
+    return n
+
+
+@njit(forceinline=True)
+def _atoms_of_values(values, every_atom, row, n, bits, satisfied):  # type: ignore[no-untyped-def]
+    """The value atoms of a row, and the one of every item, behind `n` others; how many there are then."""
+    for i in range(values.offsets[row], values.offsets[row + 1]):
+        atom = uint32(values.atoms[i])
+        if not _is_set(bits, atom):
+            _set(bits, atom)
+            satisfied[uintp(n)] = atom
+            n += 1
+    for atom in every_atom:
+        _set(bits, uint32(atom))
+        satisfied[uintp(n)] = atom
+        n += 1
+    return n
+
+
+@njit(forceinline=True)
+def _roots_of(roots, blocks, satisfied, n_satisfied, places):  # type: ignore[no-untyped-def]
+    """Where the tries of satisfied atoms begin; asked for at once, so that the memory fetches many at a time."""
+    n = 0
+    for i in range(n_satisfied):
+        root = roots[uint32(satisfied[uintp(i)])]
+        if root >= 0:
+            ask_for(blocks, uint32(root))
+            ask_for(blocks, uint32(root) + _LINE)
+            places[uintp(n)] = root
+            n += 1
+    return n
+
+
+@njit(forceinline=True)
+def _sizes_of(blocks, places, n_places):  # type: ignore[no-untyped-def]
+    """(entries, children) of blocks."""
+    n_entries = 0
+    n_children = 0
+    for i in range(n_places):
+        n_entries += blocks[places[uintp(i)]]
+        n_children += blocks[places[uintp(i)] + _ONE]
+    return n_entries, n_children
+
+
+@njit(forceinline=True)
+def _entered(blocks, bits, places, n_places, queries, n_found, chosen):  # type: ignore[no-untyped-def]
+    """Take the entries of blocks, and choose the children that are satisfied: (entries so far, how many chosen)."""
+    n_chosen = 0
+    for i in range(n_places):
+        place = places[uintp(i)]
+        n_here = uint32(blocks[place])
+        n_children = uint32(blocks[place + _ONE])
+        place += uint32(2)
+        for k in range(n_here):
+            queries[uintp(n_found)] = blocks[place + uint32(k)]
+            n_found += 1
+        place += n_here
+        # without a branch per child: whether one is satisfied is hard to foresee
+        for k in range(n_children):
+            child = place + uint32(k)
+            chosen[uintp(n_chosen)] = child + n_children
+            n_chosen += _is_set(bits, blocks[child])
+    return n_found, n_chosen
+
+
+@njit(forceinline=True)
+def _followed(blocks, chosen, n_chosen, queries, n_found, places):  # type: ignore[no-untyped-def]
+    """What chosen children are: one entry each, or a block of their own: (entries so far, how many blocks)."""
+    n_places = 0
+    for c in range(n_chosen):
+        entry = blocks[chosen[uintp(c)]]
+        if entry < 0:
+            ask_for(blocks, uint32(~entry))
+            places[uintp(n_places)] = ~entry
+            n_places += 1
+        else:
+            queries[uintp(n_found)] = entry
+            n_found += 1
+    return n_found, n_places
+
+
 @njit(cache=True, nogil=True)
 def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_atoms, costs):  # type: ignore[no-untyped-def]
     """(rows, queries) that match, (rows, checks) that must be asked, and counts of the work.
 
-    Pairs come row by row, in no order within a row, and perhaps more than once.
+    Pairs come row by row, in no order within a row, and perhaps more than once. Places in arrays are unsigned, so that
+    no negative index need be considered: that check would take half of the time.
     """
     # arrays by names of their own: reaching into a tuple again and again costs more than what is done with them
-    value_offsets, value_atoms = values.offsets, values.atoms
-    stream_scopes, stream_offsets, stream_entries = streams.scopes, streams.offsets, streams.entries
-    scoped_starts, scoped_scopes = vocabulary.scoped_starts, vocabulary.scoped_scopes
-    scoped_atoms, every_atom = vocabulary.scoped_atoms, vocabulary.every_atom
+    stream_offsets, stream_entries = streams.offsets, streams.entries
     roots, blocks = trie.roots, trie.blocks
     check_queries, check_programs = checks.queries, checks.programs
-    n_rows = len(value_offsets) - 1
+    has_scopes = len(vocabulary.scoped_starts) > 1
+    has_values = len(values.atoms) > 0 or len(vocabulary.every_atom) > 0
     bits = np.zeros((n_atoms >> 3) + 1, np.uint8)
     satisfied = np.empty(n_atoms + 1, np.int32)
-    has_scopes = len(scoped_starts) > 1
     scopes = np.zeros(n_entries if has_scopes else 0, np.uint64)
-    seen = np.empty(n_entries if has_scopes else 0, np.int32)
+    seen = np.empty(n_entries + 1 if has_scopes else 0, np.int32)
     phrase_rows = np.full(len(checks.phrase_scopes), -1, np.int64)
     phrase_verdicts = np.zeros(len(checks.phrase_scopes), np.int64)
     longest = 1
     for program in range(len(checks.starts) - 1):
         longest = max(longest, checks.starts[program + 1] - checks.starts[program])
     verdicts = np.empty(longest, np.int64)
-    places = np.empty(256, np.int32)
-    chosen = np.empty(256, np.int32)
+    places = np.empty(256, np.uint32)
+    chosen = np.empty(256, np.uint32)
     rows = np.empty(1024, np.int32)
     queries = np.empty(1024, np.int32)
     asked_rows = np.empty(16, np.int32)
@@ -239,129 +374,65 @@ def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_
     n_tests = 0
     n_candidates = 0
     n_checks = 0
-    touched = 0
     counts_costs = len(costs) > 0
-    for row in range(n_rows):
+    has_more = counts_costs or len(check_queries) > 0
+    for row in range(len(values.offsets) - 1):
+        n_before = n_found
         # 1. the satisfied atoms, each once
-        n_satisfied = 0
         if has_scopes:
-            n_seen = 0
-            for stream in range(len(stream_scopes)):
-                scope = stream_scopes[stream]
-                for i in range(stream_offsets[stream, row], stream_offsets[stream, row + 1]):
-                    entry = stream_entries[i]
-                    if entry >= 0:
-                        if scopes[entry] == 0:
-                            seen[n_seen] = entry
-                            n_seen += 1
-                        scopes[entry] |= scope
-            for i in range(n_seen):
-                entry = seen[i]
-                scope = scopes[entry]
-                scopes[entry] = uint64(0)
-                if scope & vocabulary.whole_scope[0]:
-                    _set(bits, entry)
-                    satisfied[n_satisfied] = entry
-                    n_satisfied += 1
-                for k in range(scoped_starts[entry], scoped_starts[entry + 1]):
-                    if scope & scoped_scopes[k]:
-                        _set(bits, scoped_atoms[k])
-                        satisfied[n_satisfied] = scoped_atoms[k]
-                        n_satisfied += 1
+            n_satisfied = _atoms_by_scope(streams, vocabulary, row, scopes, seen, bits, satisfied)
         else:
-            for stream in range(len(stream_scopes)):
-                for i in range(stream_offsets[stream, row], stream_offsets[stream, row + 1]):
-                    entry = stream_entries[i]
-                    if entry >= 0 and not _is_set(bits, entry):
-                        _set(bits, entry)
-                        satisfied[n_satisfied] = entry
-                        n_satisfied += 1
-        for i in range(value_offsets[row], value_offsets[row + 1]):
-            atom = value_atoms[i]
-            if not _is_set(bits, atom):
-                _set(bits, atom)
-                satisfied[n_satisfied] = atom
-                n_satisfied += 1
-        for atom in every_atom:
-            _set(bits, atom)
-            satisfied[n_satisfied] = atom
-            n_satisfied += 1
-        # 2. what each of them finds, level by level; asking for all blocks first lets the memory fetch many at a time
+            n_satisfied = _atoms_anywhere(stream_offsets, stream_entries, row, bits, satisfied)
+        if has_values:
+            n_satisfied = _atoms_of_values(values, vocabulary.every_atom, row, n_satisfied, bits, satisfied)
+        # 2. what each of them finds, level by level
         if n_satisfied >= len(places):
-            places = np.empty(2 * n_satisfied, np.int32)
-        n_places = 0
-        for i in range(n_satisfied):
-            places[n_places] = roots[satisfied[i]]
-            n_places += places[n_places] >= 0
-        for i in range(n_places):
-            touched += blocks[places[i]]
+            places = np.empty(2 * n_satisfied, np.uint32)
+        n_places = _roots_of(roots, blocks, satisfied, n_satisfied, places)
         while n_places > 0:
-            n_chosen = 0
-            for i in range(n_places):
-                place = places[i]
-                n_entries = blocks[place]
-                n_children = blocks[place + 1]
-                first = place + 2 + n_entries
-                if n_found + n_entries > len(rows):
-                    rows = _grown(rows, n_found, n_entries)
-                    queries = _grown(queries, n_found, n_entries)
-                for k in range(place + 2, first):
-                    query = blocks[k]
-                    if query < 0:
-                        check = ~query
-                        query = check_queries[check]
-                        n_checks += 1
-                        verdict = _verdict(
-                            checks, check_programs[check], bits, row, streams, values, n_words,
-                            phrase_rows, phrase_verdicts, verdicts,
-                        )  # fmt: skip
-                        if counts_costs:
-                            costs[query] += 1
-                        if verdict == FALSE:
-                            continue
-                        if verdict == UNKNOWN:
-                            if n_asked == len(asked_rows):
-                                asked_rows = _grown(asked_rows, n_asked, 1)
-                                asked_checks = _grown(asked_checks, n_asked, 1)
-                            asked_rows[n_asked] = row
-                            asked_checks[n_asked] = check
-                            n_asked += 1
-                            continue
-                    elif counts_costs:
-                        costs[query] += 1
-                    rows[n_found] = row
-                    queries[n_found] = query
-                    n_found += 1
-                n_candidates += n_entries
-                n_tests += n_children
-                if n_chosen + n_children >= len(chosen):
-                    chosen = _grown(chosen, n_chosen, n_children)
-                # without a branch per child: whether one is satisfied is hard to foresee
-                for k in range(first, first + n_children):
-                    chosen[n_chosen] = k + n_children
-                    n_chosen += _is_set(bits, blocks[k])
-            n_places = 0
-            if n_chosen > len(places):
-                places = np.empty(2 * n_chosen, np.int32)
-            if n_found + n_chosen > len(rows):
-                rows = _grown(rows, n_found, n_chosen)
-                queries = _grown(queries, n_found, n_chosen)
-            for c in range(n_chosen):
-                query = blocks[chosen[c]]
+            n_entries_here, n_children = _sizes_of(blocks, places, n_places)
+            n_tests += n_children
+            if n_found + n_entries_here + n_children > len(queries):
+                queries = _grown(queries, n_found, n_entries_here + n_children)
+            if n_children >= len(chosen):
+                chosen = np.empty(2 * n_children, np.uint32)
+                places = _grown(places, n_places, 2 * n_children)
+            n_found, n_chosen = _entered(blocks, bits, places, n_places, queries, n_found, chosen)
+            n_found, n_places = _followed(blocks, chosen, n_chosen, queries, n_found, places)
+        n_candidates += n_found - n_before
+        # 3. what atoms could not decide
+        if has_more:
+            n_kept = n_before
+            for i in range(n_before, n_found):
+                query = queries[uintp(i)]
+                check = ~query
+                verdict = TRUE
                 if query < 0:
-                    places[n_places] = ~query
-                    n_places += 1
-                else:
-                    if counts_costs:
-                        costs[query] += 1
-                    n_candidates += 1
-                    rows[n_found] = row
-                    queries[n_found] = query
-                    n_found += 1
+                    query = check_queries[check]
+                    n_checks += 1
+                    verdict = _verdict(
+                        checks, check_programs[check], bits, row, streams, values, n_words,
+                        phrase_rows, phrase_verdicts, verdicts,
+                    )  # fmt: skip
+                if counts_costs:
+                    costs[query] += 1
+                if verdict == UNKNOWN:
+                    if n_asked == len(asked_rows):
+                        asked_rows = _grown(asked_rows, n_asked, 1)
+                        asked_checks = _grown(asked_checks, n_asked, 1)
+                    asked_rows[n_asked] = row
+                    asked_checks[n_asked] = check
+                    n_asked += 1
+                queries[uintp(n_kept)] = query
+                n_kept += verdict == TRUE
+            n_found = n_kept
+        if n_found > len(rows):
+            rows = _grown(rows, n_before, len(queries))
+        for i in range(n_before, n_found):
+            rows[uintp(i)] = row
         for i in range(n_satisfied):
-            bits[satisfied[i] >> 3] = 0
-    # nobody reads what was touched, but it keeps the loads
-    work = np.array([n_tests, n_candidates, n_checks, touched])
+            bits[uint32(satisfied[uintp(i)]) >> _U3] = 0
+    work = np.array([n_tests, n_candidates, n_checks])
     return rows[:n_found], queries[:n_found], asked_rows[:n_asked], asked_checks[:n_asked], work
 
 
