@@ -45,7 +45,16 @@ class Settings:
     floor_s: int = 900
     """A source is never asked more often than this."""
     interval_s: int = 3600
-    """How often a source is asked of which nothing is known."""
+    """How often a source with ten items a day is asked; busier ones oftener, quieter ones less."""
+    refresh: str = "planned"
+    """`planned` (by each source's rate and rhythm), `proportional` (by its rate) or `fixed` (always the same)."""
+    requests_per_second: float = 50.0
+    """Requests that all sources together may cost in a second."""
+    requests_per_day: int = 0
+    """And in a day; 0 is no bound."""
+    host_spacing_s: float = 1.0
+    """The time between two requests to one host."""
+    host_requests_per_day: int = 20_000
     sample_port: int = 8081
     """Where the sample's feeds are played."""
     send: bool = True
@@ -138,5 +147,18 @@ def _boolean(value: Any) -> bool:
     return text in _TRUE
 
 
-_CONVERTERS: dict[str, Callable[[Any], Any]] = {"Path": Path, "str": str, "int": int, "bool": _boolean}
-_KINDS = {"Path": "a path", "str": "text", "int": "a whole number", "bool": "yes or no"}
+def _number(value: Any) -> float:
+    number = float(value)
+    if not 0 <= number < float("inf"):
+        raise ValueError(value)
+    return number
+
+
+_CONVERTERS: dict[str, Callable[[Any], Any]] = {
+    "Path": Path,
+    "str": str,
+    "int": int,
+    "float": _number,
+    "bool": _boolean,
+}
+_KINDS = {"Path": "a path", "str": "text", "int": "a whole number", "float": "a number", "bool": "yes or no"}

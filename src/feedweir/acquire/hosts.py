@@ -11,7 +11,7 @@ import math
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any
 
@@ -56,6 +56,11 @@ class HostLedger:
         if entry.in_flight >= self.rules.max_concurrent or moment < entry.free_at:
             return False
         return entry.day != _day(moment) or entry.requests < self.rules.max_per_day
+
+    def free_at(self, host: str, now: datetime) -> datetime:
+        """When the spacing and the host's own wishes let the next request go."""
+        entry = self._hosts.get(host)
+        return now if entry is None else max(datetime.fromtimestamp(entry.free_at, UTC), now)
 
     def wait_s(self, host: str, now: datetime) -> float:
         """How long until a host that is only being spaced may be asked; infinite when something else forbids it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import signal
 import threading
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from feedweir import __version__
 from feedweir.acquire.crawl import CrawlOptions
 from feedweir.acquire.exchange import Agent
 from feedweir.acquire.hosts import HostRules
+from feedweir.acquire.refresh.budget import Budget
 from feedweir.cli.context import context_of
 from feedweir.cli.door import LocalLibrary
 from feedweir.config import Settings
@@ -109,7 +111,7 @@ def _web_options(settings: Settings) -> WebOptions:
 
 
 def _sample_flags() -> dict[str, object]:
-    return {"allow_private": True, "floor_s": 1, "interval_s": SAMPLE_INTERVAL_S}
+    return {"allow_private": True, "floor_s": 1, "interval_s": SAMPLE_INTERVAL_S, "refresh": "fixed"}
 
 
 def _service(weir: Weir, settings: Settings, *, is_sample: bool, spark: ExitStack) -> Service:
@@ -119,13 +121,26 @@ def _service(weir: Weir, settings: Settings, *, is_sample: bool, spark: ExitStac
     fetch_loop = FetchLoop(
         weir.catalog,
         weir.log,
-        options=CrawlOptions(rules=rules_of(floor_s=settings.floor_s, interval_s=settings.interval_s)),
-        hosts=_SAMPLE_HOSTS if is_sample else HostRules(),
+        options=_crawl_options(settings),
+        hosts=_SAMPLE_HOSTS if is_sample else _host_rules(settings),
         agent=Agent(version=__version__, contact=settings.contact),
         allow_private=settings.allow_private,
         clock=weir.clock,
+        notes=weir.directory.root / "fetching.json",
     )
     return Service(weir, start_query, fetch_loop)
+
+
+def _crawl_options(settings: Settings) -> CrawlOptions:
+    rules = rules_of(floor_s=settings.floor_s, interval_s=settings.interval_s, policy=settings.refresh)
+    budget = Budget(
+        per_second=settings.requests_per_second, per_day=settings.requests_per_day or math.inf
+    )
+    return CrawlOptions(rules=rules, budget=budget)
+
+
+def _host_rules(settings: Settings) -> HostRules:
+    return HostRules(spacing_s=settings.host_spacing_s, max_per_day=settings.host_requests_per_day)
 
 
 def _send_loop(weir: Weir, settings: Settings) -> SendLoop:

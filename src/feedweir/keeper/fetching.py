@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Protocol
 
 from feedweir.acquire.addresses import AddressRule
 from feedweir.acquire.aiohttp_transport import AiohttpTransport
@@ -15,14 +18,43 @@ from feedweir.acquire.crawl import Crawler, CrawlOptions, CrawlReport, failures_
 from feedweir.acquire.exchange import Agent
 from feedweir.acquire.fetch import Fetcher
 from feedweir.acquire.hosts import HostLedger, HostRules
+from feedweir.acquire.http_rules import host_of
 from feedweir.acquire.landing import LandingLog
-from feedweir.acquire.refresh.rules import RefreshRules, described, learned, next_check, unreadable
-from feedweir.acquire.refresh.state import SourceState, from_json, to_json
-from feedweir.catalog import Catalog, Failure, FetchState, SourceRecord
+from feedweir.acquire.refresh.budget import Spending
+from feedweir.acquire.refresh.rules import RefreshRules, described, learned, next_check, resumed, unreadable
+from feedweir.acquire.refresh.state import SourceState
+from feedweir.catalog import Catalog, Failure, SourceRecord
 from feedweir.engine.batches import Manifest, SourceReport
+from feedweir.errors import FeedweirError
 from feedweir.items.model import FeedDescription
+from feedweir.keeper.source_states import SourceMemory, saved, state_of
+from feedweir.keeper.steering import Helm, rules_of
+
+__all__ = ["FetchLoop", "Looker", "Opening", "rules_of", "state_of"]
+
+_log = logging.getLogger(__name__)
 
 _IDLE_S = 1.0
+_LINGER_S = 1.0
+"""How long a look waits for the slow; what they bring is remembered by a later one."""
+_AFTER_ERROR_S = 5.0
+
+
+class Looker(Protocol):
+    """Who looks at sources: a crawler in this process, or tasks on executors."""
+
+    spending: Spending
+
+    async def look(self, due: Sequence[SourceState], *, linger_s: float | None = None) -> CrawlReport: ...
+
+    @property
+    def under_way(self) -> int: ...
+
+    async def close(self) -> None: ...
+
+
+Opening = Callable[[HostLedger], AbstractAsyncContextManager[Looker]]
+"""Opens a looker that asks this ledger before it asks a host."""
 
 
 class FetchLoop:
@@ -38,120 +70,149 @@ class FetchLoop:
         agent: Agent,
         allow_private: bool,
         clock: Callable[[], datetime],
+        notes: Path | None = None,
+        opening: Opening | None = None,
     ) -> None:
         self._catalog = catalog
         self._log = log
         self._options = options
-        self._ledger = HostLedger(hosts)
         self._agent = agent
         self._allow_private = allow_private
         self._clock = clock
-        self._remembering = threading.Lock()
+        self._ledger = HostLedger(hosts)
+        self._helm = Helm(options.rules, options.budget, notes)
+        self._memory = SourceMemory(catalog)
+        self._opening = opening or self._crawling
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="feedweir-fetch", daemon=True)
+
+    @property
+    def rules(self) -> RefreshRules:
+        """The rules in force."""
+        return self._helm.rules
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the step that is running, remember it, and stop."""
+        """End the look that is running, remember it, and stop."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()
 
+    def resume(self) -> int:
+        """Take up where the last run stopped: what fell due meanwhile is spread, not asked for at once; how many."""
+        self._helm.restore(self._ledger)
+        now = self._clock()
+        overdue = self._catalog.sources.due(now, limit=10_000_000)
+        spread_s = len(overdue) / max(self._options.budget.rate / 2, 1e-9)
+        if spread_s < 1.0:
+            return 0
+        return self._memory.change(
+            (record.name for record in overdue),
+            lambda record: saved(record, resumed(state_of(record), now, spread_s)),
+        )
+
     def learn(self, manifest: Manifest) -> None:
         """Take in what a batch found in the documents: how much was new, when to come back, what was no feed."""
         now = self._clock()
-        with self._remembering:
-            records = {record.name: record for record in self._catalog.sources.all()}
-            changed = [
-                replace(
-                    _saved(records[name], _taught(state_of(records[name]), report, now, self._options.rules)),
-                    description=report.description or records[name].state.description,
-                )
-                for name, report in manifest.sources.items()
-                if name in records
-            ]
-            self._catalog.sources.save(changed)
+        reports, rules = manifest.sources, self._helm.rules
+        self._memory.change(
+            reports,
+            lambda record: replace(
+                saved(record, _taught(state_of(record), reports[record.name], now, rules)),
+                description=reports[record.name].description or record.state.description,
+            ),
+        )
 
     def fetch_once(self) -> int:
         """Look at what is due and may be asked now; how many sources that were."""
         return asyncio.run(self._once())
 
     async def _once(self) -> int:
-        async with self._crawling() as crawler:
-            return await self._step(crawler)
+        async with self._opening(self._ledger) as looker:
+            looker.spending = self._helm.spending
+            return await self._step(looker, linger_s=None)
 
     def _run(self) -> None:
         asyncio.run(self._fetch_until_stopped())
 
     async def _fetch_until_stopped(self) -> None:
-        async with self._crawling() as crawler:
+        self.resume()
+        async with self._opening(self._ledger) as looker:
+            looker.spending = self._helm.spending
             while not self._stopping.is_set():
-                looked = await self._step(crawler)
-                if not looked:
-                    await asyncio.to_thread(self._stopping.wait, _IDLE_S)
+                pause_s = await self._guarded_step(looker)
+                if pause_s:
+                    await asyncio.to_thread(self._stopping.wait, pause_s)
+            # What is under way and nearly there is worth a moment more; the rest stays due.
+            self._remember(await looker.look([], linger_s=_LINGER_S))
+            await looker.close()
+        self._helm.save(self._ledger, self._clock(), is_last=True)
 
-    @asynccontextmanager
-    async def _crawling(self) -> AsyncIterator[Crawler]:
-        async with AiohttpTransport(rule=AddressRule(allow_private=self._allow_private)) as transport:
-            fetcher = Fetcher(transport=transport, clock=self._clock, agent=self._agent)
-            yield Crawler(fetcher, self._log, self._ledger, options=self._options, clock=self._clock)
+    async def _guarded_step(self, looker: Looker) -> float:
+        """A step, and how long to pause after it; a full disk or a locked database is waited out."""
+        try:
+            return 0.0 if await self._step(looker, linger_s=_LINGER_S) else _IDLE_S
+        except (FeedweirError, OSError):
+            _log.exception("fetching pauses for a moment")
+            return _AFTER_ERROR_S
 
-    async def _step(self, crawler: Crawler) -> int:
-        due = self._catalog.sources.due(self._clock(), self._options.max_sources_per_step)
-        report = await crawler.step([state_of(record) for record in due])
+    async def _step(self, looker: Looker, *, linger_s: float | None) -> int:
+        now = self._clock()
+        due = self._catalog.sources.due(now, self._options.max_sources_per_step)
+        if self._helm.is_due(now):
+            self._helm.steer(map(state_of, self._catalog.sources.all()), len(due), now)
+        report = await looker.look([state_of(record) for record in due], linger_s=linger_s)
         self._remember(report)
+        if len(due) == self._options.max_sources_per_step:
+            self._make_way(due)
+        self._helm.spending = looker.spending
+        self._helm.save(self._ledger, now)
         return len(report.results)
 
     def _remember(self, report: CrawlReport) -> None:
         """States are read again: a batch may have taught a source something while it was being looked at."""
-        if not report.results:
-            return
+        results = {result.source: result for result in report.results}
+        rules = self._helm.rules
+        self._helm.requests += len(results)
+        self._memory.change(
+            results,
+            lambda record: saved(
+                record, next_check(state_of(record), results[record.name], results[record.name].at, rules)
+            ),
+        )
+        self._catalog.failures.record(_failures(failures_of(report), self._clock()))
+
+    def _make_way(self, due: Sequence[SourceRecord]) -> None:
+        """Sources that queue for one host stand back to their turn, so that they do not hide the others."""
         now = self._clock()
-        with self._remembering:
-            records = {record.name: record for record in self._catalog.sources.all()}
-            states = [
-                _saved(
-                    records[result.source],
-                    next_check(state_of(records[result.source]), result, result.at, self._options.rules),
-                )
-                for result in report.results
-                if result.source in records
-            ]
-            self._catalog.sources.save(states)
-            self._catalog.failures.record(_failures(failures_of(report), now))
+        turns = turns_of([state_of(record) for record in due], self._ledger, now)
+        self._memory.change(
+            turns,
+            lambda record: replace(
+                record.state, next_check_at=max(turns[record.name], record.state.next_check_at)
+            ),
+        )
+
+    @asynccontextmanager
+    async def _crawling(self, ledger: HostLedger) -> AsyncIterator[Crawler]:
+        async with AiohttpTransport(rule=AddressRule(allow_private=self._allow_private)) as transport:
+            fetcher = Fetcher(transport=transport, clock=self._clock, agent=self._agent)
+            yield Crawler(fetcher, self._log, ledger, options=self._options, clock=self._clock)
 
 
-def rules_of(*, floor_s: float, interval_s: float) -> RefreshRules:
-    """Refresh rules with the two numbers that people set."""
-    from feedweir.acquire.refresh.policies import Fixed
-
-    return RefreshRules(policy=Fixed(interval_s=interval_s), floor_s=floor_s)
-
-
-def state_of(record: SourceRecord) -> SourceState:
-    """What acquisition remembers of a source, from what the catalog keeps."""
-    text = record.state.refresh.get("state")
-    if text:
-        return replace(from_json(text), source=record.name, url=record.state.url)
-    return SourceState(source=record.name, url=record.state.url, next_at=record.state.next_check_at)
-
-
-def _saved(record: SourceRecord, state: SourceState) -> FetchState:
-    return replace(
-        record.state,
-        url=state.url,
-        status="gone" if state.is_stopped else record.state.status,
-        etag=state.validators.etag,
-        last_modified=state.validators.last_modified,
-        next_check_at=state.next_at,
-        last_checked_at=max(filter(None, (state.looked_at, record.state.last_checked_at)), default=None),
-        last_success_at=state.looked_at,
-        failures=state.failures,
-        moved_to=state.moved_to,
-        refresh={"state": to_json(state)},
-    )
+def turns_of(due: Sequence[SourceState], ledger: HostLedger, now: datetime) -> dict[str, datetime]:
+    """When each of the due sources that have to queue for their host will have its turn."""
+    queues: dict[str, int] = {}
+    turns: dict[str, datetime] = {}
+    for state in due:
+        host = host_of(state.url)
+        place = queues[host] = queues.get(host, -1) + 1
+        if place:
+            free_at = max(ledger.free_at(host, now), now)
+            turns[state.source] = free_at + timedelta(seconds=place * max(ledger.rules.spacing_s, 1.0))
+    return turns
 
 
 def _taught(state: SourceState, report: SourceReport, now: datetime, rules: RefreshRules) -> SourceState:
@@ -161,7 +222,8 @@ def _taught(state: SourceState, report: SourceReport, now: datetime, rules: Refr
         state = described(state, _description(report))
     if report.arrived:
         arrived = datetime.fromisoformat(report.arrived)
-        state = learned(state, arrived, report.items, report.sightings, now, rules)
+        published = tuple(datetime.fromtimestamp(moment, UTC) for moment in report.published)
+        state = learned(state, arrived, report.items, report.sightings, now, rules, published=published)
     return state
 
 

@@ -33,6 +33,8 @@ _HALF_LIFE_S = 14 * 86_400.0
 _ROUNDS = 12
 _MAX_DATED = 12
 """Moments of publication that one document may teach, so that it does not push out all earlier looks."""
+_MAX_BACK_S = 28 * 86_400
+"""How far back the dates in a first document are believed to tell of the present."""
 _HEDGE = 0.3
 """How much of the rate is taken to be even, whatever the rhythm says: the world changes, and looks must notice."""
 _SATURATED = 1.5
@@ -91,7 +93,11 @@ def counted(
     """
     times, counts = _looks(history)
     place = int(np.searchsorted(times, int(at.timestamp())))
-    if place == len(times) or times[place] != int(at.timestamp()) or counts[place] != UNKNOWN:
+    if place == len(times) or times[place] != int(at.timestamp()):
+        return history
+    if place == 0 and len(times) == 1:
+        return _first(history, times, shown, [int(moment.timestamp()) for moment in published], peers)
+    if counts[place] != UNKNOWN:
         return history
     items = int(new_items * (_SATURATED if shown and new_items >= shown else 1.0))
     counts[place] = min(items, UNKNOWN - 1)
@@ -199,6 +205,21 @@ def _dated(
     # Items a second apart make looks that fall on each other; the first of them keeps its count.
     looks, first = np.unique(looks, return_index=True)
     return np.insert(times, place, looks), np.insert(counts, place, found[first])
+
+
+def _first(
+    history: History, times: NDArray[np.int64], shown: int, published: list[int], peers: bytes
+) -> History:
+    """The first document is all new, and yet its items' dates tell how the source published before anybody looked."""
+    history = replace(history, shown=_smoothed(history.shown, float(shown)))
+    moments = sorted({moment for moment in published if times[0] - _MAX_BACK_S < moment < times[0]})
+    if len(moments) < 2:
+        return history
+    looks = np.unique(np.array([(moment - 1, moment) for moment in moments], dtype=np.int64))
+    # The oldest item shown opens the time that is known; what came before it has scrolled away.
+    found = np.isin(looks, moments[1:]).astype(np.int64)
+    looks, found = np.append(looks, times[0]), np.append(found, 0)
+    return fitted(_kept(history, looks, found), peers)
 
 
 def _smoothed(old: float, new: float) -> float:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from feedweir.catalog import Definition, FeedRecord, NewFeed, NewSubscription, SubscriptionRecord
 from feedweir.errors import CatalogError
 from feedweir.keeper.renaming import renamed_query, renamed_statement
+from feedweir.keeper.source_states import paced
 from feedweir.keeper.statements.outcome import Desk, Outcome
 from feedweir.language import feeds_used, format_statement, parse
 from feedweir.language.statements import (
@@ -21,6 +22,7 @@ from feedweir.language.statements import (
 def register(desk: Desk, statement: RegisterFeed) -> Outcome:
     """A source made of another feed has no URL: it reads that feed, and is filled by whoever transforms its items."""
     _put(desk, _source(desk, statement), is_replaced=False)
+    _pace(desk, statement)
     return Outcome(message=f"registered {statement.name}", name=statement.name)
 
 
@@ -100,8 +102,16 @@ def _alter_source(desk: Desk, statement: AlterFeed) -> None:
     changed = replace(registered, url=url, every=every)
     if changed != registered:
         _put(desk, replace(_source(desk, changed), owner=record.owner), is_replaced=True)
+        _pace(desk, changed)
     if statement.is_paused is not None:
         _pause(desk, statement.name, is_paused=statement.is_paused)
+
+
+def _pace(desk: Desk, statement: RegisterFeed) -> None:
+    """How often a source is to be looked at is remembered with what is known of it."""
+    if statement.every is not None and statement.url:
+        source = desk.catalog.sources.named(statement.name)
+        desk.catalog.sources.save([paced(source, statement.every, desk.now)])
 
 
 def _pause(desk: Desk, name: str, *, is_paused: bool) -> None:
