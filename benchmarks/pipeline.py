@@ -14,10 +14,10 @@ import numpy as np
 from benchmarks._streams import documents_of, generated_stories, keyword_queries, stories_of
 from feedweir.acquire.landing import LandingLog
 from feedweir.engine.batches import Manifest
+from feedweir.engine.directory import DataDirectory
 from feedweir.engine.runner import Runner
 from feedweir.engine.sets import install_set
 from feedweir.engine.store import Store
-from feedweir.engine.worker import DataDirectory
 from feedweir.plan.query import Query
 
 BATCH_ITEMS = 10_000

@@ -12,7 +12,7 @@ import typer
 
 from feedweir.cli.context import Context, context_of, show_rows
 from feedweir.config import Settings
-from feedweir.engine.sets import current_version
+from feedweir.engine.directory import current_version
 from feedweir.errors import CompiledSetError, FeedweirError
 from feedweir.keeper.weir import Weir
 from feedweir.match import open_set

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from feedweir.acquire.landing import LandingLog
 from feedweir.engine.batches import Manifest, assignments
-from feedweir.engine.sets import current_version
+from feedweir.engine.directory import DataDirectory, current_version
 from feedweir.engine.settle import Settler
 from feedweir.engine.store import Store
-from feedweir.engine.worker import DataDirectory, Worker
+from feedweir.engine.worker import Worker
 
 
 class Runner:

@@ -15,14 +15,6 @@ KEPT_SETS = 3
 """A batch that is run again after a crash wants the set it was first run with."""
 
 
-def current_version(sets: Path) -> int | None:
-    """The version that the next batch is matched against; None before the first set."""
-    try:
-        return int((sets / "CURRENT").read_text())
-    except FileNotFoundError:
-        return None
-
-
 def joins_path(sets: Path, version: int) -> Path:
     """Where the feeds with joins of a version are kept."""
     return sets / f"{version}.joins.json"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
 from feedweir.acquire.landing import LandingLog
 from feedweir.engine.batches import Assignment, Receipt, part_of
+from feedweir.engine.directory import DataDirectory
 from feedweir.engine.seen import SeenLog
 from feedweir.engine.stage import find_news, match_items
 from feedweir.engine.store import Store
@@ -17,33 +16,6 @@ from feedweir.items.schema import DOCUMENT_SCHEMA
 from feedweir.match import CompiledSet, open_set
 
 OPEN_SETS = 2
-
-
-@dataclass(frozen=True, slots=True)
-class DataDirectory:
-    """Where everything is that is not in the catalog."""
-
-    root: Path
-
-    @property
-    def landing(self) -> Path:
-        return self.root / "landing"
-
-    @property
-    def seen(self) -> Path:
-        return self.root / "seen"
-
-    @property
-    def sets(self) -> Path:
-        return self.root / "sets"
-
-    @property
-    def checkpoint(self) -> Path:
-        return self.root / "checkpoint"
-
-    @property
-    def scratch(self) -> Path:
-        return self.root / "scratch"
 
 
 class Worker:

@@ -8,8 +8,9 @@ from datetime import datetime
 from pathlib import Path
 
 from feedweir.catalog import Catalog, Definition, Failure
+from feedweir.engine.directory import current_version
 from feedweir.engine.join_plans import JoinFeed, compile_plan, load_joins
-from feedweir.engine.sets import current_version, install_set, joins_path
+from feedweir.engine.sets import install_set, joins_path
 from feedweir.errors import CompiledSetError, FeedweirError
 from feedweir.keeper.names import DefinedNames
 from feedweir.match import open_set

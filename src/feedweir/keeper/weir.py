@@ -12,12 +12,12 @@ from feedweir.catalog import Catalog, open_catalog
 from feedweir.deliver.stylesheets import Stylesheets
 from feedweir.engine.batches import Manifest
 from feedweir.engine.compact import tidy
+from feedweir.engine.directory import DataDirectory
 from feedweir.engine.explaining import PlanExplanation
 from feedweir.engine.preview import Trial
 from feedweir.engine.runner import Runner
 from feedweir.engine.store import Store
 from feedweir.engine.why import Clause
-from feedweir.engine.worker import DataDirectory
 from feedweir.errors import CatalogError
 from feedweir.items.model import Item
 from feedweir.keeper.commit import batch_name, commit_batch

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
-from dataclasses import asdict
-from functools import lru_cache
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from feedweir.engine.batches import Assignment, Manifest, Receipt, SourceReport
+from feedweir.engine.batches import Manifest
+from feedweir.engine.directory import DataDirectory
 from feedweir.engine.settle import Settler
-from feedweir.engine.worker import DataDirectory, Worker
-from feedweir.spark.source import LandingSource, assignments_in
+from feedweir.spark.source import LandingSource
+from feedweir.spark.tasks import receipts_in
 
 MAX_BATCH_BYTES = 16 << 20
 """Of compressed documents: some ten thousand items."""
-
-_RECEIPT_TYPES = "assignment string, receipt string"
-_RECEIPT_SCHEMA = pa.schema([("assignment", pa.string()), ("receipt", pa.string())])
 
 
 def start_pipeline(
@@ -38,8 +31,7 @@ def start_pipeline(
     session.dataSource.register(LandingSource)
     root = str(directory.root.resolve())
     options = {"root": root, "tasks": str(tasks), "maxBytes": str(max_batch_bytes)}
-    tasks_to_do = session.readStream.format(LandingSource.name()).options(**options).load()
-    receipts = tasks_to_do.mapInArrow(_task_runner(root), _RECEIPT_TYPES)
+    receipts = session.readStream.format(LandingSource.name()).options(**options).load()
     return (
         receipts.writeStream.foreachBatch(_publisher(Settler(directory), commit))
         .option("checkpointLocation", str(directory.checkpoint.resolve()))
@@ -47,31 +39,6 @@ def start_pipeline(
         .queryName("feedweir")
         .start()
     )
-
-
-@lru_cache(maxsize=4)
-def worker_of(root: str) -> Worker:
-    """A Python worker process lives for many batches: what it opened for one serves the next."""
-    return Worker(DataDirectory(Path(root)))
-
-
-def _task_runner(root: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        # Imported where it runs: the process's own copy of this module keeps the worker, not what Spark shipped.
-        from feedweir.spark import pipeline
-
-        for batch in batches:
-            yield pipeline.run_tasks(pipeline.worker_of(root), batch)
-
-    return run
-
-
-def run_tasks(worker: Worker, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Run the tasks that Spark handed over, and hand back their receipts: none for what was published already."""
-    tasks = assignments_in(batch)
-    receipts = [None if worker.is_published(task) else json.dumps(asdict(worker.run(task))) for task in tasks]
-    rows = {"assignment": [json.dumps(asdict(task)) for task in tasks], "receipt": receipts}
-    return pa.RecordBatch.from_pydict(rows, schema=_RECEIPT_SCHEMA)
 
 
 def _publisher(settler: Settler, commit: Callable[[Manifest], None]) -> Callable[[DataFrame, int], None]:
@@ -83,13 +50,6 @@ def _publisher(settler: Settler, commit: Callable[[Manifest], None]) -> Callable
             if newest is not None:
                 commit(newest)
             return
-        assignment = Assignment(**json.loads(rows[0].assignment))
-        commit(settler.settle(assignment, [_receipt(row.receipt) for row in rows if row.receipt]))
+        commit(settler.settle(*receipts_in(rows)))
 
     return publish
-
-
-def _receipt(text: str) -> Receipt:
-    value = json.loads(text)
-    sources = {name: SourceReport(**report) for name, report in value["sources"].items()}
-    return Receipt(**{**value, "sources": sources})

@@ -1,14 +1,17 @@
-"""The landing log as a replayable Spark stream.
+"""The landing log as a replayable Spark stream, whose partitions are tasks and whose rows are their receipts.
 
 An offset is {segment, version}: where the stream stands, and against which compiled set the batch that ends there is
 matched. Spark writes it down before the batch runs, so a batch that is run again after a crash is matched against the
 same set, and a new set is picked up by the next batch without a restart.
+
+A task is done where Spark reads its partition: another Python process behind it would cost every task a second start.
+Spark also imports this module into the processes that plan; what runs a task is imported when there is one to run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +21,9 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from feedweir.acquire.landing import LandingLog
 from feedweir.engine.batches import Assignment, assignments
-from feedweir.engine.sets import current_version
-from feedweir.engine.store import Store
-from feedweir.engine.worker import DataDirectory
+from feedweir.engine.directory import DataDirectory, current_version, latest_batch
 
-TASK_SCHEMA = pa.schema(
-    [("after", pa.int64()), ("upto", pa.int64()), ("version", pa.int64()), ("parts", pa.list_(pa.int32()))]
-)
-"""What flows is tasks, not documents: a task reads its documents from the log, as it would read any file."""
-
-_SPARK_TYPES = "after bigint, upto bigint, version bigint, parts array<int>"
+_SPARK_TYPES = "assignment string, receipt string"
 
 
 @dataclass(frozen=True)
@@ -42,9 +38,10 @@ class LandingReader(DataSourceStreamReader):
         self._directory = DataDirectory(root)
         self._tasks = tasks
         self._max_bytes = max_bytes
+        self._landing = LandingLog(self._directory.landing)
 
     def initialOffset(self) -> dict[str, Any]:
-        return {"segment": Store(self._directory.root).latest(), "version": 0}
+        return {"segment": latest_batch(self._directory.batches), "version": 0}
 
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadMaxBytes(self._max_bytes)
@@ -64,14 +61,14 @@ class LandingReader(DataSourceStreamReader):
         return [TaskPartition(task) for task in tasks]
 
     def read(self, partition: TaskPartition) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
-        row = {**asdict(partition.assignment), "parts": list(partition.assignment.parts)}
-        yield pa.RecordBatch.from_pylist([row], schema=TASK_SCHEMA)
+        from feedweir.spark.tasks import receipt_of
+
+        yield receipt_of(self._directory, partition.assignment)
 
     def _last_segment(self, after: int, limit: ReadLimit) -> int:
-        landing = LandingLog(self._directory.landing)
         last, size = after, 0
-        for segment in landing.segments(after, landing.latest()):
-            size += landing.path(segment).stat().st_size
+        for segment in self._landing.segments(after, self._landing.latest()):
+            size += self._landing.path(segment).stat().st_size
             if last > after and size > self._max_bytes and not isinstance(limit, ReadAllAvailable):
                 break
             last = segment
@@ -91,8 +88,3 @@ class LandingSource(DataSource):
     def streamReader(self, schema: Any) -> LandingReader:
         options = self.options
         return LandingReader(Path(options["root"]), int(options["tasks"]), int(options["maxbytes"]))
-
-
-def assignments_in(batch: pa.RecordBatch) -> list[Assignment]:
-    """The tasks in what Spark handed over."""
-    return [Assignment(**{**row, "parts": tuple(row["parts"])}) for row in batch.to_pylist()]

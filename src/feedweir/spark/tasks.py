@@ -1,0 +1,52 @@
+"""What a Python worker of Spark does with a task, and the form of its receipt on the way back to the driver."""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+
+from feedweir.engine.batches import Assignment, Receipt, SourceReport
+from feedweir.engine.directory import DataDirectory
+from feedweir.engine.worker import Worker
+
+RECEIPT_SCHEMA = pa.schema([("assignment", pa.string()), ("receipt", pa.string())])
+
+
+@lru_cache(maxsize=4)
+def worker_of(directory: DataDirectory) -> Worker:
+    """A Python worker process lives for many batches: what it opened for one serves the next."""
+    return Worker(directory)
+
+
+def receipt_of(directory: DataDirectory, assignment: Assignment) -> pa.RecordBatch:
+    """Do a task, unless its batch was published already, and hand back its receipt."""
+    worker = worker_of(directory)
+    receipt = None if worker.is_published(assignment) else json.dumps(asdict(worker.run(assignment)))
+    _settle_down()
+    rows = {"assignment": [json.dumps(asdict(assignment))], "receipt": [receipt]}
+    return pa.RecordBatch.from_pydict(rows, schema=RECEIPT_SCHEMA)
+
+
+def receipts_in(rows: Sequence[Any]) -> tuple[Assignment, list[Receipt]]:
+    """The batch that collected rows belong to, and the receipts that are among them."""
+    assignment = Assignment(**json.loads(rows[0].assignment))
+    return assignment, [_receipt(row.receipt) for row in rows if row.receipt]
+
+
+def _receipt(text: str) -> Receipt:
+    value = json.loads(text)
+    sources = {name: SourceReport(**report) for name, report in value["sources"].items()}
+    return Receipt(**{**value, "sources": sources})
+
+
+@lru_cache(maxsize=1)
+def _settle_down() -> None:
+    """Spark collects garbage after every task; what the first one loaded is there to stay and need not be looked at."""
+    gc.collect()
+    gc.freeze()
