@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -17,7 +17,15 @@ from feedweir.match.arrays import Array, frozen
 from feedweir.match.atoms import Ask, Axis, Every, Leaf, Phrase, Prefix, Within, Word
 from feedweir.match.conjunctions import Conjunction, conjunctions_of, normal_form_size
 from feedweir.match.dictionary import dictionary_of, prefix_length_masks
-from feedweir.match.formula import All, AnyOf, Count, Formula, Without, leaves_of, reduced
+from feedweir.match.factored import (
+    DraftTree,
+    SourceTree,
+    forest_of,
+    left_to_index,
+    read_trees,
+    sources_in_trees,
+)
+from feedweir.match.formula import NO, All, AnyOf, Count, Formula, Without, leaves_of, reduced
 from feedweir.match.index import Index, SegmentTree, starts_of
 from feedweir.match.keywords import Keywords, keywords_of
 from feedweir.match.match_kernels import Checks
@@ -49,16 +57,20 @@ class _Draft:
 
     formulas: dict[int, Formula]
     notes: list[Note]
+    trees: list[DraftTree]
     found: list[tuple[int, Conjunction]] = field(default_factory=list)
     cuts: dict[Axis, Array] = field(default_factory=dict)
 
 
 def build_index(
-    table: pa.Table, frequencies: Frequencies | None = None, progress: Progress | None = None
+    table: pa.Table,
+    frequencies: Frequencies | None = None,
+    progress: Progress | None = None,
+    trees: Iterable[SourceTree] = (),
 ) -> tuple[Index, list[Note]]:
-    """The index of a sorted table of queries, and notes about some of them."""
+    """The index of a sorted table of queries, with trees for some of the sources, and notes about some queries."""
     with _uncollected():
-        return _built(table, frequencies, progress)
+        return _built(table, frequencies, progress, trees)
 
 
 @contextmanager
@@ -75,14 +87,16 @@ def _uncollected() -> Iterator[None]:
 
 
 def _built(
-    table: pa.Table, frequencies: Frequencies | None, progress: Progress | None
+    table: pa.Table, frequencies: Frequencies | None, progress: Progress | None, trees: Iterable[SourceTree]
 ) -> tuple[Index, list[Note]]:
     keys = table.column("key").to_numpy()
     keywords = keywords_of(table)
-    draft = _Draft(*_formulas(table, keywords.rows, progress))
+    drafts = read_trees(trees)
+    draft = _Draft(*_formulas(table, keywords.rows, sources_in_trees(drafts), progress), drafts)
     scopes = Scopes.of(scope for leaf in _leaves(draft) for scope in _named_scope(leaf))
     if len(scopes.fields) == MAX_FIELDS:
         draft.formulas = {row: _rescoped(formula, scopes) for row, formula in draft.formulas.items()}
+        draft.trees = [tree.mapped(lambda formula: _rescoped(formula, scopes)) for tree in draft.trees]
     general_words, prefixes = texts_in(_leaves(draft))
     counts = _word_counts(keywords, general_words)
     rarity = Rarity.of(counts, len(table), frequencies)
@@ -100,9 +114,10 @@ def _built(
 
 
 def _formulas(
-    table: pa.Table, plain: Array, progress: Progress | None
+    table: pa.Table, plain: Array, in_trees: dict[int, set[str]], progress: Progress | None
 ) -> tuple[dict[int, Formula], list[Note]]:
-    """The formulas of the queries that are not plain; one that cannot be read is noted and matches nothing."""
+    """The formulas of the queries that are not plain, as far as trees do not find them; one that cannot be read is
+    noted and matches nothing."""
     is_general = np.ones(len(table), bool)
     is_general[plain] = False
     rows = np.flatnonzero(is_general)
@@ -110,7 +125,11 @@ def _formulas(
     notes: list[Note] = []
     for number, row in enumerate(table.take(pa.array(rows)).to_pylist()):
         try:
-            formulas[int(rows[number])] = reduced(whole_predicate(query_of(row)))
+            query = left_to_index(query_of(row), in_trees.get(int(rows[number]), set()))
+            if query is not None:
+                formulas[int(rows[number])] = reduced(whole_predicate(query))
+            elif reduced(query_of(row).predicate) == NO:
+                notes.append(Note(row["key"], "never", "no item can satisfy it"))
         except Exception as error:  # one broken query is one broken query
             notes.append(Note(row["key"], "broken", f"{type(error).__name__}: {error}"))
         if progress and number % 1024 == 0:
@@ -121,6 +140,8 @@ def _formulas(
 def _leaves(draft: _Draft) -> Iterator[Leaf]:
     for formula in draft.formulas.values():
         yield from leaves_of(formula)
+    for tree in draft.trees:
+        yield from tree.leaves()
 
 
 def _named_scope(leaf: Leaf) -> tuple[str, ...]:
@@ -219,6 +240,7 @@ def _assembled(
 ) -> Index:
     programs = Programs(numbering.atom_id)
     paths, entries, checked = _paths(draft, numbering, programs, rarity)
+    forest = forest_of(draft.trees, numbering.atom_id, programs, rarity)
     values = value_table(numbering)
     probabilities = np.array([rarity(atom) for atom in numbering.atoms()], np.float64)
     word_ids = np.array([numbering.words[word] for word in keywords.words], np.int32)
@@ -246,6 +268,8 @@ def _assembled(
         trie=trie,
         checks=_checks(checked, programs, numbering, scopes),
         segment_trees=_segment_trees(draft, numbering),
+        forest=forest,
+        trees=tuple((one.tree.source, one.tree.plan) for one in draft.trees),
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from feedweir.match.arrays import Array, frozen, load_arrays, save_arrays
 from feedweir.match.atoms import Axis
 from feedweir.match.dictionary_kernels import Dictionary
+from feedweir.match.factored_kernels import Forest
 from feedweir.match.match_kernels import Checks, Trie, Vocabulary
 from feedweir.match.scopes import Scopes
 
@@ -23,6 +24,7 @@ _PARTS: dict[str, Any] = {
     "vocabulary": Vocabulary,
     "trie": Trie,
     "checks": Checks,
+    "forest": Forest,
 }
 
 
@@ -55,6 +57,9 @@ class Index:
     trie: Trie
     checks: Checks
     segment_trees: tuple[SegmentTree, ...]
+    forest: Forest
+    trees: tuple[tuple[str, str], ...]
+    """(source, plan) of each tree of the forest: whose items go through it, and what it is known by."""
 
     @property
     def n_words(self) -> int:
@@ -82,6 +87,7 @@ def save_index(directory: Path, index: Index) -> dict[str, Any]:
         "axes": [asdict(axis) for axis in index.axes],
         "value_kinds": [list(kind) for kind in index.value_kinds],
         "segment_axes": [asdict(tree.axis) for tree in index.segment_trees],
+        "trees": [list(tree) for tree in index.trees],
     }
 
 
@@ -96,6 +102,7 @@ def load_index(directory: Path, details: Mapping[str, Any]) -> Index:
         scopes=Scopes(tuple(details["fields"])),
         axes=tuple(Axis(**axis) for axis in details["axes"]),
         value_kinds=tuple((kind, attribute) for kind, attribute in details["value_kinds"]),
+        trees=tuple((source, plan) for source, plan in details["trees"]),
         segment_trees=tuple(
             SegmentTree(axis, arrays[f"segments.{number}.cuts"], arrays[f"segments.{number}.node_atoms"])
             for number, axis in enumerate(segment_axes)

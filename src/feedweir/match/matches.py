@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from feedweir.match.factored import Observed
 from feedweir.match.match_kernels import merge_pairs
 
 Ints: TypeAlias = npt.NDArray[np.int32]
@@ -42,6 +43,8 @@ class Matches:
     work: Work = Work()
     failures: tuple[tuple[int, str], ...] = ()
     """(key, what went wrong) of queries that could not be judged; the others were."""
+    observed: tuple[Observed, ...] = ()
+    """What was counted on a sample, where one was taken."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -66,4 +69,5 @@ def merged(parts: Sequence[Matches]) -> Matches:
     for part in sorted(parts, key=len):
         is_first = len(rows) == 0
         rows, keys = (part.rows, part.keys) if is_first else merge_pairs(rows, keys, part.rows, part.keys)
-    return Matches(rows, keys, work, failures)
+    observed = tuple(one for part in parts for one in part.observed)
+    return Matches(rows, keys, work, failures, observed)

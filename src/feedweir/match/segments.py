@@ -102,6 +102,15 @@ class SegmentedSet:
         counters.add_hits(matches, items)
         return matches
 
+    def match_observing(self, items: pa.RecordBatch, is_sampled: Array) -> Matches:
+        texts = self._texts(items)
+        return merged(
+            [
+                one.match_texts(items, texts, removed=bits, is_sampled=is_sampled)
+                for one, bits in self._sets_and_bits()
+            ]
+        )
+
     def explain(self, item: Item, key: int) -> Explanation:
         return explained(
             [found for opened in self._with(key) for found in opened.finders_of(item, key)], item

@@ -11,7 +11,7 @@ plan costs more.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 
 import numpy as np
 
@@ -238,9 +238,14 @@ class LivePlan:
         """A new plan for the same predicates, made at once; this one stays as it is until the caller
         swaps them.
         """
-        fresh = LivePlan(self.graph.known)
-        planned = factorise(list(self.predicates.values()), self.graph.known)
-        for key, predicate in self.predicates.items():
+        return LivePlan.made(self.predicates, self.graph.known)
+
+    @classmethod
+    def made(cls, predicates: Mapping[Hashable, Predicate], known: Selectivity) -> LivePlan:
+        """A plan for predicates by key, made at once."""
+        fresh = cls(known)
+        planned = factorise(list(predicates.values()), known)
+        for key, predicate in predicates.items():
             fresh._take_in(key, predicate)
         wanted = {
             fresh.graph.registry.run_of(planned.predicate_of(node)) for node in range(1, planned.tree.count)

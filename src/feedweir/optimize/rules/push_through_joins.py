@@ -13,7 +13,7 @@ def push_through_joins(node: Node) -> Node:
     annotation.
 
     The window is not filtered: its items are partners, whatever the filter says of them. A filter above a
-    pattern join stays, because that gives out new documents.
+    pattern join or a construction stays, because those give out new documents.
     """
     return bottom_up(node, _pushed)
 
@@ -22,7 +22,7 @@ def _pushed(node: Node) -> Node:
     match node:
         case Filter(AnnotationJoin() as join, predicate):
             return replace(join, primary=_pushed(Filter(join.primary, predicate)))
-        case Filter(Block() as block, predicate):
+        case Filter(Block(select="") as block, predicate):
             return replace(block, input=_pushed(Filter(block.input, predicate)))
         case _:
             return node

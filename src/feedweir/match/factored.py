@@ -1,0 +1,318 @@
+"""Factored filters as part of a compiled set: what the planner gives, and the arrays that the kernel walks.
+
+The queries of a source that has a tree are not in the index for that source. A tree that cannot be read is left out,
+and its queries are indexed like all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeGuard
+
+import numpy as np
+import pyarrow as pa
+
+from feedweir.match.arrays import Array, frozen
+from feedweir.match.atoms import Ask, Enumerated, Leaf, Phrase, Within
+from feedweir.match.factored_kernels import Forest, fill_slots
+from feedweir.match.formula import All, AnyOf, Count, Formula, Without, leaves_of, reduced
+from feedweir.match.index import starts_of
+from feedweir.match.programs import Programs
+from feedweir.plan.predicates import Predicate
+from feedweir.plan.query import Query
+
+Probability = Callable[[Enumerated], float]
+_HEADER = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceTree:
+    """The filters of one source: node n asks `asks[n]` when its parent holds; node 0 is every item and asks nothing.
+
+    A parent has a lower number than its children. `queries[n]` are those that hold where node n does, as places among
+    the queries sorted by key. `is_indexed` has the children of the root found by their rarest atom instead of asked.
+    """
+
+    source: str
+    plan: str = ""
+    """The name of the plan that it is from, which comes back with what is counted."""
+    parents: tuple[int, ...]
+    asks: tuple[Predicate, ...]
+    queries: tuple[tuple[int, ...], ...]
+    is_indexed: bool
+    watched: tuple[Predicate, ...] = ()
+    """Atoms that are counted on samples."""
+    shares: tuple[float, ...] = ()
+    """How often each of them is thought to hold; empty when nothing is known."""
+    pairs: tuple[tuple[int, int], ...] = ()
+    """Places in `watched` of atoms that are counted together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What was counted of a sample of a source's items; by place in the tree's lists, those that were never seen left
+    out."""
+
+    source: str
+    plan: str
+    sampled: int
+    atoms: tuple[tuple[int, int], ...] = ()
+    pairs: tuple[tuple[int, int], ...] = ()
+    nodes: tuple[tuple[int, int], ...] = ()
+    """Items that held at a node which has children or several queries."""
+
+
+@dataclass(slots=True)
+class DraftTree:
+    """A tree whose questions are formulas."""
+
+    tree: SourceTree
+    asks: list[Formula]
+    watched: list[Formula]
+
+    def leaves(self) -> Iterator[Leaf]:
+        for formula in (*self.asks, *self.watched):
+            yield from leaves_of(formula)
+
+    def mapped(self, change: Callable[[Formula], Formula]) -> DraftTree:
+        return DraftTree(self.tree, list(map(change, self.asks)), list(map(change, self.watched)))
+
+
+def read_trees(trees: Iterable[SourceTree]) -> list[DraftTree]:
+    """Trees by formulas, in the order of their sources, without those that cannot be read."""
+    found = []
+    for tree in sorted(trees, key=lambda tree: tree.source):
+        try:
+            asks = [reduced(ask) for ask in tree.asks]
+            found.append(DraftTree(tree, asks, [reduced(atom) for atom in tree.watched]))
+        except Exception:  # the index tells which of its queries is to blame
+            continue
+    return found
+
+
+def sources_in_trees(drafts: Iterable[DraftTree]) -> dict[int, set[str]]:
+    """By place of a query the sources for which a tree finds it."""
+    found: dict[int, set[str]] = {}
+    for draft in drafts:
+        for places in draft.tree.queries:
+            for place in places:
+                found.setdefault(place, set()).add(draft.tree.source)
+    return found
+
+
+def left_to_index(query: Query, in_trees: set[str]) -> Query | None:
+    """The query for the sources that no tree covers; None when there are none left."""
+    if not in_trees or not query.sources:
+        return query
+    rest = tuple(source for source in query.sources if source not in in_trees)
+    return replace(query, sources=rest) if rest else None
+
+
+def forest_of(
+    drafts: list[DraftTree], atom_id: Callable[[Enumerated], int], programs: Programs, usual: Probability
+) -> Forest:
+    """The arrays of all trees; `usual` tells how likely an atom is of which a tree says nothing."""
+    writer = _Writer(atom_id, programs)
+    for draft in drafts:
+        writer.add(draft, _likely(draft, usual))
+    return writer.forest()
+
+
+def trees_of_rows(trees: tuple[tuple[str, str], ...], column: pa.Array) -> Array:
+    """The tree of every item by its source, -1 where there is none."""
+    number = {source: place for place, (source, _) in enumerate(trees)}
+    encoded = column.dictionary_encode()
+    by_name = np.array([number.get(name, -1) for name in encoded.dictionary.to_pylist()] or [-1], np.int32)
+    found: Array = by_name[encoded.indices.to_numpy(zero_copy_only=False)]
+    return found
+
+
+def observed_in(
+    trees: tuple[tuple[str, str], ...], forest: Forest, counted: tuple[Array, Array, Array, Array]
+) -> tuple[Observed, ...]:
+    """What the kernel counted, by (source, plan) of each tree."""
+    sampled, atoms, pairs, nodes = counted
+    return tuple(
+        Observed(
+            source,
+            plan,
+            int(sampled[tree]),
+            _seen(atoms, forest.watch_starts, tree),
+            _seen(pairs, forest.pair_starts, tree),
+            _seen(nodes, forest.node_starts, tree),
+        )
+        for tree, (source, plan) in enumerate(trees)
+        if sampled[tree]
+    )
+
+
+def _seen(counts: Array, starts: Array, tree: int) -> tuple[tuple[int, int], ...]:
+    own = counts[starts[tree] : starts[tree + 1]]
+    places = np.flatnonzero(own)
+    return tuple(zip(places.tolist(), own[places].tolist(), strict=True))
+
+
+def _likely(draft: DraftTree, usual: Probability) -> Probability:
+    """What is known of the source itself, before what is usual."""
+    known: Mapping[Formula, float] = dict(zip(draft.watched, draft.tree.shares, strict=False))
+    return lambda atom: known[atom] if atom in known else usual(atom)
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Lays trees one after the other."""
+
+    atom_id: Callable[[Enumerated], int]
+    programs: Programs
+    roots: list[int] = field(default_factory=list)
+    blocks: list[int] = field(default_factory=list)
+    slots: list[Array] = field(default_factory=list)
+    node_counts: list[int] = field(default_factory=list)
+    watched: list[list[int]] = field(default_factory=list)
+    pairs: list[tuple[tuple[int, int], ...]] = field(default_factory=list)
+
+    def add(self, draft: DraftTree, likely: Probability) -> None:
+        tree = draft.tree
+        children: list[list[int]] = [[] for _ in tree.parents]
+        for node, parent in enumerate(tree.parents):
+            if parent >= 0:
+                children[parent].append(node)
+        filed = self._filed(draft, children[0], likely) if tree.is_indexed else {}
+        found = {node for options in filed.values() for node, _ in options}
+        children[0] = [node for node in children[0] if node not in found]
+        places = self._reserve(tree, children)
+        first_node = sum(self.node_counts)
+        for node, place in places.items():
+            asked = [(child, self._ask(draft.asks[child], likely)) for child in children[node]]
+            self._write(place, first_node + node, tree.queries[node], asked, tree, places)
+        self.roots.append(places[0])
+        self.slots.append(self._file(filed, tree, places))
+        self.node_counts.append(len(tree.parents))
+        self.watched.append([self._ask(atom, likely) for atom in draft.watched])
+        self.pairs.append(tree.pairs)
+
+    def forest(self) -> Forest:
+        n_slots = np.array([len(slots) for slots in self.slots], np.int64)
+        pairs = [pair for each in self.pairs for pair in each]
+        arrays = (
+            np.array(self.roots, np.int32),
+            starts_of(n_slots),
+            np.concatenate([np.empty((0, 2), np.int32), *self.slots]),
+            np.array(self.blocks or [0], np.int32),
+            starts_of(np.array(self.node_counts, np.int64)),
+            starts_of(np.array([len(each) for each in self.watched], np.int64)),
+            np.array([ask for each in self.watched for ask in each], np.int32),
+            starts_of(np.array([len(each) for each in self.pairs], np.int64)),
+            np.array(pairs, np.int32).reshape(len(pairs), 2),
+        )
+        return Forest(*map(frozen, arrays))
+
+    def _reserve(self, tree: SourceTree, children: list[list[int]]) -> dict[int, int]:
+        """Places of the blocks of nodes that need one, breadth first: parents lie near their children."""
+        places: dict[int, int] = {}
+        for node, below in enumerate(children):
+            if node == 0 or below or len(tree.queries[node]) != 1:
+                places[node] = len(self.blocks)
+                self.blocks += [0] * (_HEADER + len(tree.queries[node]) + 2 * len(below))
+        return places
+
+    def _write(
+        self,
+        place: int,
+        number: int,
+        queries: tuple[int, ...],
+        asked: list[tuple[int, int]],
+        tree: SourceTree,
+        places: dict[int, int],
+    ) -> None:
+        asked = sorted(asked, key=lambda child: child[1] < 0)
+        n_plain = sum(ask >= 0 for _, ask in asked)
+        targets = [~places[node] if node in places else tree.queries[node][0] for node, _ in asked]
+        numbers = [number, len(queries), n_plain, len(asked) - n_plain, *queries]
+        numbers += [ask for _, ask in asked] + targets
+        self.blocks[place : place + len(numbers)] = numbers
+
+    def _ask(self, formula: Formula, likely: Probability) -> int:
+        """What a node asks: an atom, or ~program."""
+        if is_enumerated(formula):
+            return self.atom_id(formula)
+        parts = formula.parts if isinstance(formula, All) else (formula,)
+        atoms = sorted((part for part in parts if is_enumerated(part)), key=likely)
+        rest = tuple(part for part in parts if not is_enumerated(part))
+        return ~self.programs.add(tuple(self.atom_id(atom) for atom in atoms), rest)
+
+    def _filed(
+        self, draft: DraftTree, top: list[int], likely: Probability
+    ) -> dict[int, list[tuple[int, int]]]:
+        """By atom the children of the root that it finds, with what is left to ask of each."""
+        filed: dict[int, list[tuple[int, int]]] = {}
+        for node in top:
+            for atom, left in keys_of(draft.asks[node], likely):
+                filed.setdefault(self.atom_id(atom), []).append((node, self._ask(left, likely)))
+        return filed
+
+    def _file(
+        self, filed: dict[int, list[tuple[int, int]]], tree: SourceTree, places: dict[int, int]
+    ) -> Array:
+        """The hash table of what is filed; a table has room for twice as much."""
+        if not filed:
+            return np.empty((0, 2), np.int32)
+        starts = []
+        for asked in filed.values():
+            starts.append(len(self.blocks))
+            self.blocks += [0] * (_HEADER + 2 * len(asked))
+            self._write(starts[-1], -1, (), asked, tree, places)
+        slots = np.full((1 << (2 * len(filed) - 1).bit_length(), 2), -1, np.int32)
+        fill_slots(slots, np.array(list(filed), np.int32), np.array(starts, np.int32))
+        return slots
+
+
+def is_enumerated(formula: Formula) -> TypeGuard[Enumerated]:
+    """Whether items list it among what they satisfy."""
+    return not isinstance(formula, (All, AnyOf, Count, Without, Phrase, Within, Ask))
+
+
+def keys_of(formula: Formula, likely: Probability) -> list[tuple[Enumerated, Formula]]:
+    """Atoms of which one holds whenever the formula does, each with what is left to ask; none when it must be tried.
+
+    Of several atoms the first that holds finds it, so that nothing is found twice.
+    """
+    options = [atoms for part in _parts(formula) if (atoms := _finding(part, likely))]
+    if not options:
+        return []
+    best = min(options, key=lambda atoms: sum(map(likely, atoms)))
+    if len(best) == 1:
+        return [(best[0], _without(formula, best[0]))]
+    left = _left(formula, best)
+    return [
+        (atom, All((*(Without(earlier) for earlier in best[:place]), *left)) if place or left else atom)
+        for place, atom in enumerate(best)
+    ]
+
+
+def _parts(formula: Formula) -> tuple[Formula, ...]:
+    return formula.parts if isinstance(formula, All) else (formula,)
+
+
+def _finding(part: Formula, likely: Probability) -> tuple[Enumerated, ...]:
+    """Atoms of which one must hold for the part to hold."""
+    match part:
+        case Phrase():
+            return (min(part.parts(), key=likely),)
+        case AnyOf(parts):
+            atoms = tuple(each for each in parts if is_enumerated(each))
+            return atoms if len(atoms) == len(parts) else ()
+        case _:
+            return (part,) if is_enumerated(part) else ()
+
+
+def _without(formula: Formula, atom: Enumerated) -> Formula:
+    """What is left of a conjunction when one of its atoms holds; the atom itself when that was all."""
+    rest = tuple(part for part in _parts(formula) if part != atom)
+    return atom if not rest else rest[0] if len(rest) == 1 else All(rest)
+
+
+def _left(formula: Formula, found: tuple[Enumerated, ...]) -> tuple[Formula, ...]:
+    """The parts of a conjunction but the disjunction of the atoms that found it."""
+    return tuple(part for part in _parts(formula) if part != AnyOf(found))

@@ -1,0 +1,253 @@
+"""Compiled filter trees: the trees of the sources of a batch, walked over the atoms that each item satisfies.
+
+A node is asked only when its parent holds. What it asks is one atom, which is one bit, or a program of the checks.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit, uint32, uint64, uintp
+
+from feedweir.match.match_kernels import (
+    FALSE,
+    TRUE,
+    UNKNOWN,
+    _atoms_anywhere,
+    _atoms_by_scope,
+    _atoms_of_values,
+    _grown,
+    _is_set,
+    _verdict,
+)
+
+
+class Forest(NamedTuple):
+    """The trees of all sources. `roots[t]` is where the block of tree t begins.
+
+    A block is: the node's number, how many queries end here, how many children ask for an atom, how many run a
+    program, the queries, what the children ask (an atom, or ~program), and for each child its one query when it has
+    nothing else, or ~place of its own block. Children of a root that are found by an atom are not in its block: slots
+    `slot_starts[t]` to `slot_starts[t + 1]` are a hash table of (atom, place of a block with those children).
+    """
+
+    roots: Any
+    slot_starts: Any
+    slots: Any
+    blocks: Any
+    node_starts: Any
+    """Nodes of tree t have the numbers `node_starts[t]` to `node_starts[t + 1]`."""
+    watch_starts: Any
+    watched: Any
+    """What is asked of sampled items, to be counted: an atom, or ~program."""
+    pair_starts: Any
+    pairs: Any
+    """Places in the tree's list of what is watched, two and two, that are counted together."""
+
+
+@njit(inline="always")
+def _slot_of(atom, mask):  # type: ignore[no-untyped-def]
+    """Where in a table of a power of two an atom is looked for first."""
+    return uint32((uint64(atom) * uint64(0x9E3779B97F4A7C15)) >> uint64(40)) & mask
+
+
+@njit(cache=True)
+def fill_slots(slots, atoms, places):  # type: ignore[no-untyped-def]
+    """File blocks under their atoms; free slots are -1."""
+    mask = uint32(len(slots) - 1)
+    for k in range(len(atoms)):
+        slot = _slot_of(atoms[k], mask)
+        while slots[slot, 0] >= 0:
+            slot = (slot + uint32(1)) & mask
+        slots[slot, 0] = atoms[k]
+        slots[slot, 1] = places[k]
+
+
+@njit(cache=True, nogil=True)
+def _find_blocks(slots, first, mask, satisfied, n_satisfied, places, n_places):  # type: ignore[no-untyped-def]
+    """Add the blocks that are filed under satisfied atoms; how many places there are then."""
+    for i in range(n_satisfied):
+        atom = satisfied[uintp(i)]
+        slot = _slot_of(atom, mask)
+        filed = slots[first + slot, 0]
+        while filed >= 0 and filed != atom:
+            slot = (slot + uint32(1)) & mask
+            filed = slots[first + slot, 0]
+        places[uintp(n_places)] = slots[first + slot, 1]
+        n_places += filed >= 0
+    return n_places
+
+
+@njit(cache=True, nogil=True)
+def run_forest(  # type: ignore[no-untyped-def]
+    trees, is_sampled, forest, streams, values, vocabulary, checks, n_words, n_entries, n_atoms, costs
+):
+    """(rows, queries) that match, (rows, queries) that must be asked, what was counted, and counts of the work.
+
+    Row r goes through tree `trees[r]`, if that is not negative. Counted are, of sampled rows only: rows of each tree,
+    what is watched, pairs of that, and the nodes that held.
+    """
+    roots, slot_starts, slots, blocks = forest.roots, forest.slot_starts, forest.slots, forest.blocks
+    stream_offsets, stream_entries = streams.offsets, streams.entries
+    has_scopes = len(vocabulary.scoped_starts) > 1
+    has_values = len(values.atoms) > 0 or len(vocabulary.every_atom) > 0
+    bits = np.zeros((n_atoms >> 3) + 1, np.uint8)
+    satisfied = np.empty(n_atoms + 1, np.int32)
+    scopes = np.zeros(n_entries if has_scopes else 0, np.uint64)
+    seen = np.empty(n_entries + 1 if has_scopes else 0, np.int32)
+    phrase_rows = np.full(len(checks.phrase_scopes), -1, np.int64)
+    phrase_verdicts = np.zeros(len(checks.phrase_scopes), np.int64)
+    longest = 1
+    for program in range(len(checks.starts) - 1):
+        longest = max(longest, checks.starts[program + 1] - checks.starts[program])
+    verdicts = np.empty(longest, np.int64)
+    # a place that was reached although a program could not tell is kept as ~place
+    places = np.empty(256, np.int32)
+    chosen = np.empty(256, np.uint32)
+    rows = np.empty(1024, np.int32)
+    queries = np.empty(1024, np.int32)
+    asked_rows = np.empty(16, np.int32)
+    asked_queries = np.empty(16, np.int32)
+    n_found, n_asked, n_tests, n_programs, n_blocks = 0, 0, 0, 0, 0
+    sampled = np.zeros(len(roots), np.int64)
+    watch_counts = np.zeros(len(forest.watched), np.int64)
+    pair_counts = np.zeros(len(forest.pairs), np.int64)
+    entered = np.zeros(forest.node_starts[-1], np.int64)
+    holds = np.zeros(len(forest.watched) if len(is_sampled) else 0, np.bool_)
+    counts_costs = len(costs) > 0
+    for row in range(len(trees)):
+        tree = trees[row]
+        if tree < 0:
+            continue
+        counts_nodes = len(is_sampled) > 0 and is_sampled[row] != 0
+        root = roots[tree]
+        n_slots = slot_starts[tree + 1] - slot_starts[tree]
+        if not counts_nodes and n_slots == 0 and blocks[root + 1] + blocks[root + 2] + blocks[root + 3] == 0:
+            continue  # a tree that is only there to watch
+        if has_scopes:
+            n_satisfied = _atoms_by_scope(streams, vocabulary, row, scopes, seen, bits, satisfied)
+        else:
+            n_satisfied = _atoms_anywhere(stream_offsets, stream_entries, row, bits, satisfied)
+        if has_values:
+            n_satisfied = _atoms_of_values(values, vocabulary.every_atom, row, n_satisfied, bits, satisfied)
+        places[0] = root
+        n_places = 1
+        if n_slots > 0:
+            if n_satisfied + 2 > len(places):
+                places = _grown(places, 1, n_satisfied + 2)
+            n_places = _find_blocks(
+                slots, uint32(slot_starts[tree]), uint32(n_slots - 1), satisfied, n_satisfied, places, 1
+            )
+        while n_places > 0:
+            n_places -= 1
+            kept_place = places[uintp(n_places)]
+            is_unsure = kept_place < 0
+            place = uint32(~kept_place if is_unsure else kept_place)
+            n_blocks += 1
+            if counts_nodes and blocks[place] >= 0:
+                entered[blocks[place]] += 1
+            n_queries = uint32(blocks[place + uint32(1)])
+            n_plain = uint32(blocks[place + uint32(2)])
+            n_children = n_plain + uint32(blocks[place + uint32(3)])
+            first = place + uint32(4) + n_queries
+            n_tests += n_plain
+            n_programs += n_children - n_plain
+            room = n_queries + n_children
+            if n_found + room > len(rows):
+                rows = _grown(rows, n_found, room)
+                queries = _grown(queries, n_found, room)
+            if n_children >= len(chosen):
+                chosen = np.empty(2 * n_children, np.uint32)
+            if n_places + n_children > len(places):
+                places = _grown(places, n_places, n_children)
+            if n_asked + room > len(asked_rows) and (is_unsure or n_children > n_plain):
+                asked_rows = _grown(asked_rows, n_asked, room)
+                asked_queries = _grown(asked_queries, n_asked, room)
+            for k in range(n_queries):
+                query = blocks[place + uint32(4) + uint32(k)]
+                if counts_costs:
+                    costs[query] += 1
+                if is_unsure:
+                    asked_rows[n_asked] = row
+                    asked_queries[n_asked] = query
+                    n_asked += 1
+                else:
+                    rows[uintp(n_found)] = row
+                    queries[uintp(n_found)] = query
+                    n_found += 1
+            # without a branch per child: whether one is satisfied is hard to foresee
+            n_chosen = 0
+            for k in range(n_plain):
+                child = first + uint32(k)
+                chosen[uintp(n_chosen)] = child + n_children
+                n_chosen += _is_set(bits, blocks[child])
+            for c in range(n_chosen):
+                target = blocks[chosen[uintp(c)]]
+                if target < 0:
+                    places[uintp(n_places)] = target if is_unsure else ~target
+                    n_places += 1
+                    continue
+                if counts_costs:
+                    costs[target] += 1
+                if is_unsure:
+                    asked_rows[n_asked] = row
+                    asked_queries[n_asked] = target
+                    n_asked += 1
+                else:
+                    rows[uintp(n_found)] = row
+                    queries[uintp(n_found)] = target
+                    n_found += 1
+            for k in range(n_plain, n_children):
+                child = first + uint32(k)
+                verdict = _verdict(
+                    checks, ~blocks[child], bits, row, streams, values, n_words, phrase_rows, phrase_verdicts,
+                    verdicts,
+                )  # fmt: skip
+                if verdict == FALSE:
+                    continue
+                target = blocks[child + n_children]
+                if target < 0:
+                    places[uintp(n_places)] = target if is_unsure or verdict == UNKNOWN else ~target
+                    n_places += 1
+                    continue
+                if counts_costs:
+                    costs[target] += 1
+                if is_unsure or verdict == UNKNOWN:
+                    asked_rows[n_asked] = row
+                    asked_queries[n_asked] = target
+                    n_asked += 1
+                else:
+                    rows[uintp(n_found)] = row
+                    queries[uintp(n_found)] = target
+                    n_found += 1
+        if counts_nodes:
+            sampled[tree] += 1
+            first_watched = forest.watch_starts[tree]
+            for w in range(first_watched, forest.watch_starts[tree + 1]):
+                ask = forest.watched[w]
+                if ask >= 0:
+                    holds[w] = _is_set(bits, ask) != 0
+                else:
+                    verdict = _verdict(
+                        checks,
+                        ~ask,
+                        bits,
+                        row,
+                        streams,
+                        values,
+                        n_words,
+                        phrase_rows,
+                        phrase_verdicts,
+                        verdicts,
+                    )
+                    holds[w] = verdict == TRUE
+                watch_counts[w] += holds[w]
+            for p in range(forest.pair_starts[tree], forest.pair_starts[tree + 1]):
+                one, other = first_watched + forest.pairs[p, 0], first_watched + forest.pairs[p, 1]
+                pair_counts[p] += holds[one] and holds[other]
+        for i in range(n_satisfied):
+            bits[uint32(satisfied[uintp(i)]) >> uint32(3)] = 0
+    counted = (sampled, watch_counts, pair_counts, entered)
+    work = np.array([n_tests, n_programs, n_blocks])
+    return rows[:n_found], queries[:n_found], asked_rows[:n_asked], asked_queries[:n_asked], counted, work
