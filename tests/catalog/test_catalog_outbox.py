@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -165,7 +166,7 @@ def test_what_waits_is_counted_for_digests(catalog: Catalog) -> None:
     one, two = subscribed(catalog), subscribed(catalog)
     catalog.outbox.insert([entry(one, "a"), entry(two, "a", later(99))], NOW)
     catalog.outbox.insert([entry(one, "b")], later(5))
-    assert catalog.outbox.waiting(later(6)) == (Waiting(one, 2, NOW),)
+    assert catalog.outbox.waiting([one, two], later(6)) == {one: Waiting(one, 2, NOW)}
 
 
 def test_what_waits_for_a_paused_subscription_waits_and_for_a_dropped_one_is_dead(catalog: Catalog) -> None:
@@ -221,10 +222,12 @@ def test_subscriptions_are_listed_by_feed_and_owner(catalog: Catalog) -> None:
 def test_the_next_time_of_a_subscription_survives_and_is_no_version(catalog: Catalog) -> None:
     id_ = subscribed(catalog)
     version = catalog.feeds.version()
-    assert catalog.subscriptions.rhythm(id_) == Rhythm(subscription_id=id_)
-    rhythm = Rhythm(subscription_id=id_, next_due_at=later(5), last_sent_at=NOW, state={"thread": "<1@x>"})
-    catalog.subscriptions.save_rhythms([Rhythm(subscription_id=id_)])
-    catalog.subscriptions.save_rhythms([Rhythm(subscription_id=id_), rhythm])
-    assert catalog.subscriptions.due(later(4), 10) == ()
-    assert catalog.subscriptions.due(later(5), 10) == (rhythm,)
+    begun = Rhythm(subscription_id=id_, channel="mail")
+    assert catalog.subscriptions.rhythm(id_) == begun
+    rhythm = replace(begun, next_due_at=later(5), last_sent_at=NOW, state={"thread": "<1@x>"}, hears=False)
+    catalog.subscriptions.save_rhythms([begun])
+    catalog.subscriptions.save_rhythms([begun, rhythm])
+    assert catalog.subscriptions.rhythm(id_) == rhythm
+    assert catalog.subscriptions.due(later(4), {"mail": 10}) == ()
+    assert catalog.subscriptions.due(later(5), {"mail": 10}) == (id_,)
     assert catalog.feeds.version() == version

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
-from feedweir.catalog import Catalog, NewEntry, NewFeed, NewSubscription
+from feedweir.catalog import Catalog, NewEntry, NewFeed, NewSubscription, Rhythm
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
@@ -18,11 +18,48 @@ def subscribed(catalog: Catalog) -> int:
     return catalog.subscriptions.add(new)
 
 
-def test_a_rhythm_that_was_never_saved_is_held_as_one_that_has_not_begun(catalog: Catalog) -> None:
+def test_living_subscriptions_are_held_with_their_rhythms(catalog: Catalog) -> None:
     one, gone = subscribed(catalog), subscribed(catalog)
     catalog.subscriptions.set_status(gone, "dropped", NOW)
-    assert catalog.subscriptions.hold_rhythms([one, gone, 99_999]) == {one: catalog.subscriptions.rhythm(one)}
-    assert catalog.subscriptions.hold_rhythms([]) == {}
+    held = catalog.subscriptions.hold([one, gone, 99_999])
+    assert held == {one: (catalog.subscriptions.with_id(one), catalog.subscriptions.rhythm(one))}
+    assert catalog.subscriptions.hold([]) == {}
+
+
+def test_a_subscription_is_due_when_something_arrives_unless_only_time_can_make_it_so(
+    catalog: Catalog,
+) -> None:
+    one, two = subscribed(catalog), subscribed(catalog)
+    tomorrow = NOW + timedelta(days=1)
+    catalog.subscriptions.save_rhythms([Rhythm(subscription_id=two, next_due_at=tomorrow, hears=False)])
+    catalog.outbox.insert([NewEntry(id_, "a", {"seq": 1}, NOW) for id_ in (one, two)], NOW)
+    assert due(catalog, NOW) == (one,)
+    assert catalog.subscriptions.due(NOW, {"webhook": 9, "mail": 0}) == ()
+    catalog.subscriptions.set_status(two, "paused", NOW)
+    assert due(catalog, tomorrow) == (one,)
+    catalog.subscriptions.set_status(two, "active", NOW)
+    assert due(catalog, NOW) == (one, two)
+    assert list(catalog.subscriptions.hold([one, two], due_at=NOW)) == [one, two]
+    assert catalog.subscriptions.hold([one, two], due_at=NOW - timedelta(seconds=1)) == {}
+
+
+def test_the_oldest_entries_of_many_subscriptions_are_claimed_at_once(catalog: Catalog) -> None:
+    one, two = subscribed(catalog), subscribed(catalog)
+    catalog.outbox.insert([NewEntry(id_, key, {"seq": 1}, NOW) for key in "abcd" for id_ in (one, two)], NOW)
+    claimed = catalog.outbox.claim_first({one: 3, two: 1}, worker="w", now=NOW, lease_s=60)
+    assert {id_: [entry.element_key for entry in entries] for id_, entries in claimed.items()} == {
+        one: ["a", "b", "c"],
+        two: ["a"],
+    }
+    again = catalog.outbox.claim_first({one: 9, two: 9}, worker="w", now=NOW, lease_s=60)
+    assert {id_: [entry.element_key for entry in entries] for id_, entries in again.items()} == {
+        one: ["d"],
+        two: ["b", "c", "d"],
+    }
+
+
+def due(catalog: Catalog, now: datetime) -> tuple[int, ...]:
+    return catalog.subscriptions.due(now, {"mail": 9})
 
 
 def test_who_holds_a_rhythm_is_waited_for(catalog: Catalog) -> None:
@@ -31,7 +68,7 @@ def test_who_holds_a_rhythm_is_waited_for(catalog: Catalog) -> None:
     def add_one() -> None:
         for _ in range(10):
             with catalog.transaction():
-                rhythm = catalog.subscriptions.hold_rhythms([id_])[id_]
+                _, rhythm = catalog.subscriptions.hold([id_])[id_]
                 count = rhythm.state.get("count", 0)
                 catalog.subscriptions.save_rhythms([replace(rhythm, state={"count": count + 1})])
 

@@ -1,18 +1,20 @@
 """The outbox: deliveries to be made, each once.
 
 An entry is `pending`, then `claimed` by a sender for the length of a lease, then `sent`, `failed` (and due
-again) or `dead`. A sender that dies loses its lease, and another takes the entry.
+again) or `dead`. A sender that dies loses its lease, and another takes the entry. Which subscriptions have something
+due is not asked here but of their rhythms, which every change of the outbox keeps up to date.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, select, update
 
-from feedweir.catalog import deliveries, tables
+from feedweir.catalog import deliveries, rhythms, tables
 from feedweir.catalog.columns import storable_key
 from feedweir.catalog.database import Database
 from feedweir.catalog.records import Entry, EntryState, NewEntry, Outcome, Waiting
@@ -20,6 +22,7 @@ from feedweir.catalog.rows import chunks, existing, take_numbers, upsert_all
 
 _outbox = tables.outbox
 _subscription = tables.subscription
+_NEVER = datetime.max.replace(tzinfo=UTC)
 
 
 class Outbox:
@@ -93,14 +96,35 @@ class Outbox:
         rows = self._database.read(lambda connection: connection.execute(query).all())
         return tuple(Entry(**row._mapping) for row in rows)
 
-    def waiting(self, now: datetime) -> tuple[Waiting, ...]:
-        """What is due for each active subscription, by subscription: for digests by count or longest wait."""
-        due = _due(now, None, None).order_by(None).subquery()
-        query = select(due.c.subscription_id, func.count(), func.min(due.c.created_at))
-        query = query.group_by(due.c.subscription_id).order_by(due.c.subscription_id)
-        return tuple(
-            Waiting(*row) for row in self._database.read(lambda connection: connection.execute(query).all())
-        )
+    def waiting(self, ids: Sequence[int], now: datetime) -> dict[int, Waiting]:
+        """What is due for these subscriptions, those of them that have anything: for digests by count or wait."""
+        query = select(_outbox.c.subscription_id, func.count(), func.min(_outbox.c.created_at))
+        query = query.where(_outbox.c.due_at <= now).group_by(_outbox.c.subscription_id)
+        found: dict[int, Waiting] = {}
+        for chunk in chunks(sorted(set(ids))):
+            of_these = query.where(_outbox.c.subscription_id.in_(chunk))
+            rows = self._database.read(lambda connection, asked=of_these: connection.execute(asked).all())  # type: ignore[misc]
+            found.update((row[0], Waiting(*row)) for row in rows)
+        return found
+
+    def with_ids(self, ids: Sequence[int]) -> tuple[Entry, ...]:
+        """Entries by their numbers, those that are there, in order."""
+        rows = self._database.read(lambda connection: _numbered(connection, ids))
+        return tuple(Entry(**row._mapping) for row in rows)
+
+    def claim_first(
+        self, most: Mapping[int, int], *, worker: str, now: datetime, lease_s: float
+    ) -> dict[int, tuple[Entry, ...]]:
+        """Take the oldest due entries of each subscription, at most so many; in one go, for many subscriptions.
+
+        Only for who holds these subscriptions: nothing else keeps two from taking the same.
+        """
+        until = now + timedelta(seconds=lease_s)
+        claimed = self._database.write(lambda connection: _claim_first(connection, most, worker, now, until))
+        found: dict[int, list[Entry]] = {}
+        for entry in claimed:
+            found.setdefault(entry.subscription_id, []).append(entry)
+        return {id_: tuple(entries) for id_, entries in found.items()}
 
     def next_due_at(self) -> datetime | None:
         """When the next entry is due, to sleep until then."""
@@ -130,7 +154,18 @@ def insert(connection: Connection, entries: Sequence[NewEntry], now: datetime) -
     numbers = take_numbers(connection, "outbox", len(entries))
     pairs = zip(numbers, entries, strict=True)
     rows = (_new_row(id_, entry, now) for id_, entry in pairs if entry.subscription_id in living)
-    return upsert_all(connection, _outbox, rows, ["subscription_id", "element_key"], None)
+    added = upsert_all(connection, _outbox, rows, ["subscription_id", "element_key"], None)
+    rhythms.hear(connection, _first_times(entries))
+    return added
+
+
+def _first_times(entries: Sequence[NewEntry]) -> dict[int, datetime]:
+    first: dict[int, datetime] = {}
+    for entry in entries:
+        at = first.setdefault(entry.subscription_id, entry.not_before)
+        if entry.not_before < at:
+            first[entry.subscription_id] = entry.not_before
+    return first
 
 
 def give_up(connection: Connection, subscription_id: int, now: datetime, reason: str) -> None:
@@ -168,26 +203,62 @@ def _due(now: datetime, channel: str | None, subscription_id: int | None) -> Sel
 
 def _claim(connection: Connection, due: Select[Any], worker: str, until: datetime) -> tuple[Entry, ...]:
     rows = connection.execute(due.with_for_update(of=_outbox, skip_locked=True)).all()
+    return _taken(connection, rows, worker, until)
+
+
+def _taken(connection: Connection, rows: Sequence[Any], worker: str, until: datetime) -> tuple[Entry, ...]:
     values = {"state": "claimed", "attempts": _outbox.c.attempts + 1, "due_at": until, "worker": worker}
     _update(connection, [row.id for row in rows], values)
     changed = {"state": "claimed", "due_at": until, "worker": worker}
     return tuple(Entry(**{**row._mapping, **changed, "attempts": row.attempts + 1}) for row in rows)
 
 
+def _claim_first(
+    connection: Connection, most: Mapping[int, int], worker: str, now: datetime, until: datetime
+) -> tuple[Entry, ...]:
+    rows: list[Any] = []
+    for chunk in chunks(sorted(most)):
+        place = func.row_number().over(
+            partition_by=_outbox.c.subscription_id, order_by=(_outbox.c.due_at, _outbox.c.id)
+        )
+        waits = (_outbox.c.subscription_id.in_(chunk), _outbox.c.due_at <= now)
+        placed = select(_outbox.c.id, place.label("place")).where(*waits).subquery()
+        first = select(placed.c.id).where(placed.c.place <= max(most[id_] for id_ in chunk))
+        query = select(_outbox).where(_outbox.c.id.in_(first))
+        rows += connection.execute(query.order_by(_outbox.c.due_at, _outbox.c.id).with_for_update())
+    left = dict(most)
+    taken = [row for row in rows if _takes(left, row.subscription_id)]
+    return _taken(connection, taken, worker, until)
+
+
+def _takes(left: dict[int, int], id_: int) -> bool:
+    left[id_] -= 1
+    return left[id_] >= 0
+
+
 def _renew(connection: Connection, ids: Sequence[int], worker: str, until: datetime) -> tuple[int, ...]:
-    held = _held(connection, ids, worker)
+    held = [row.id for row in _held(connection, ids, worker)]
     _update(connection, held, {"due_at": until})
     return tuple(held)
 
 
 def _release(connection: Connection, ids: Sequence[int], worker: str, now: datetime) -> None:
     values = {"state": "pending", "attempts": _outbox.c.attempts - 1, "due_at": now, "worker": ""}
-    _update(connection, _held(connection, ids, worker), values)
+    held = _held(connection, ids, worker)
+    _update(connection, [row.id for row in held], values)
+    rhythms.wake(connection, {row.subscription_id for row in held}, now)
 
 
-def _held(connection: Connection, ids: Iterable[int], worker: str) -> list[int]:
-    """Which entries a sender holds, locked until our commit."""
-    return [row.id for row in _locked(connection, ids) if row.state == "claimed" and row.worker == worker]
+def _held(connection: Connection, ids: Iterable[int], worker: str) -> list[Any]:
+    """The entries that a sender holds, locked until our commit."""
+    return [row for row in _locked(connection, ids) if row.state == "claimed" and row.worker == worker]
+
+
+def _numbered(connection: Connection, ids: Iterable[int]) -> list[Any]:
+    rows: list[Any] = []
+    for chunk in chunks(sorted(set(ids))):
+        rows += connection.execute(select(_outbox).where(_outbox.c.id.in_(chunk)).order_by(_outbox.c.id))
+    return rows
 
 
 def _locked(connection: Connection, ids: Iterable[int], *where: ColumnElement[bool]) -> list[Any]:
@@ -208,9 +279,8 @@ def _settle(
 ) -> tuple[int, ...]:
     rows = {row.id: row for row in _locked(connection, (outcome.id for outcome in outcomes))}
     accepted = [outcome for outcome in outcomes if _accepts(rows.get(outcome.id), outcome, worker)]
-    statement = update(_outbox).where(_outbox.c.id == bindparam("entry"))
-    for chunk in chunks([_settled(outcome, worker, now) for outcome in accepted]):
-        connection.execute(statement, chunk)
+    for values, group in groupby(sorted(accepted, key=_kind), key=_kind):
+        _update(connection, [outcome.id for outcome in group], _settled(*values, worker, now))
     lines = [deliveries.line(rows[o.id], o.state, worker, now, o.reason) for o in accepted]
     deliveries.append(connection, lines)
     return tuple(outcome.id for outcome in accepted)
@@ -222,14 +292,19 @@ def _accepts(row: Any, outcome: Outcome, worker: str) -> bool:
     return outcome.state == "sent" or (row.state == "claimed" and row.worker == worker)
 
 
-def _settled(outcome: Outcome, worker: str, now: datetime) -> dict[str, Any]:
-    is_final = outcome.state != "failed"
+def _kind(outcome: Outcome) -> tuple[str, str, datetime]:
+    """What is the same for entries that are settled by one statement."""
+    return outcome.state, outcome.reason, outcome.retry_at or _NEVER
+
+
+def _settled(state: str, reason: str, retry_at: datetime, worker: str, now: datetime) -> dict[str, Any]:
+    is_final = state != "failed"
+    again_at = now if retry_at is _NEVER else retry_at
     return {
-        "entry": outcome.id,
-        "state": outcome.state,
-        "due_at": None if is_final else outcome.retry_at or now,
+        "state": state,
+        "due_at": None if is_final else again_at,
         "worker": worker,
-        "reason": outcome.reason,
+        "reason": reason,
         "settled_at": now if is_final else None,
     }
 
@@ -246,5 +321,6 @@ def _replay(
     rows = _locked(connection, chosen, _outbox.c.state == "dead")
     values = {"state": "pending", "attempts": 0, "due_at": now, "worker": "", "settled_at": None}
     _update(connection, [row.id for row in rows], values)
+    rhythms.wake(connection, {row.subscription_id for row in rows}, now)
     deliveries.append(connection, [deliveries.line(row, "replayed", "", now, row.reason) for row in rows])
     return len(rows)

@@ -143,8 +143,13 @@ class Rhythm:
 
     subscription_id: int
     next_due_at: datetime | None = None
+    """When to look at it; None while nothing of it can go."""
     last_sent_at: datetime | None = None
     state: Json = field(default_factory=dict)
+    channel: str = ""
+    """Its subscription's, by which senders look for it."""
+    hears: bool = True
+    """Whether what arrives makes it due at once."""
 
 
 class FeedCounts(NamedTuple):

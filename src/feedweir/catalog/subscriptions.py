@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
 
-from feedweir.catalog import history, names, outbox, tables
+from feedweir.catalog import history, names, outbox, rhythms, tables
 from feedweir.catalog.columns import microseconds, moment, storable
 from feedweir.catalog.database import Database
 from feedweir.catalog.records import (
@@ -19,11 +19,10 @@ from feedweir.catalog.records import (
     SubscriptionRecord,
     SubscriptionStatus,
 )
-from feedweir.catalog.rows import existing, take_numbers, upsert_all
+from feedweir.catalog.rows import take_numbers
 from feedweir.errors import CatalogError
 
 _subscription = tables.subscription
-_rhythm = tables.rhythm
 
 
 class Subscriptions:
@@ -71,46 +70,25 @@ class Subscriptions:
         )
 
     def rhythm(self, id_: int) -> Rhythm:
-        """Where a subscription stands in its schedule; a new one has not begun."""
-        query = select(_rhythm).where(_rhythm.c.subscription_id == id_)
-        row = self._database.read(lambda connection: connection.execute(query).one_or_none())
-        return Rhythm(subscription_id=id_) if row is None else Rhythm(**row._mapping)
+        """Where a subscription stands in its schedule."""
+        return self._database.read(lambda connection: rhythms.of(connection, id_))
 
-    def due(self, now: datetime, limit: int) -> tuple[Rhythm, ...]:
-        """Active subscriptions whose next time has come, those that wait longest first."""
-        query = (
-            select(_rhythm)
-            .join(_subscription, _subscription.c.id == _rhythm.c.subscription_id)
-            .where(_rhythm.c.next_due_at <= now, _subscription.c.status == "active")
-            .order_by(_rhythm.c.next_due_at, _rhythm.c.subscription_id)
-            .limit(limit)
-        )
-        rows = self._database.read(lambda connection: connection.execute(query).all())
-        return tuple(Rhythm(**row._mapping) for row in rows)
+    def due(self, now: datetime, rooms: Mapping[str, int]) -> tuple[int, ...]:
+        """Up to so many subscriptions of each channel whose time has come, those that wait longest first."""
+        return self._database.read(lambda connection: rhythms.due(connection, now, rooms))
 
-    def hold_rhythms(self, ids: Sequence[int]) -> dict[int, Rhythm]:
-        """Where living subscriptions stand, held: others who ask for these wait until our transaction ends."""
-        return self._database.write(lambda connection: _hold_rhythms(connection, ids))
+    def hold(
+        self, ids: Iterable[int], *, due_at: datetime | None = None
+    ) -> dict[int, tuple[SubscriptionRecord, Rhythm]]:
+        """Living subscriptions and where they stand, held: others who ask for these wait until our transaction ends.
 
-    def save_rhythms(self, rhythms: Sequence[Rhythm]) -> None:
+        With `due_at`, only those that are active and due then, and that nobody else holds.
+        """
+        return self._database.write(lambda connection: rhythms.hold(connection, ids, due_at))
+
+    def save_rhythms(self, changed: Sequence[Rhythm]) -> None:
         """Remember where subscriptions stand in their schedules; this is not a version."""
-        self._database.write(lambda connection: save_rhythms(connection, rhythms))
-
-
-def _hold_rhythms(connection: Connection, ids: Sequence[int]) -> dict[int, Rhythm]:
-    living = existing(connection, _subscription.c.id, ids, _subscription.c.status != "dropped")
-    new = [asdict(Rhythm(subscription_id=id_)) for id_ in sorted(living)]
-    if new:
-        upsert_all(connection, _rhythm, new, ["subscription_id"], None)
-    query = select(_rhythm).where(_rhythm.c.subscription_id.in_(sorted(living)))
-    rows = connection.execute(query.order_by(_rhythm.c.subscription_id).with_for_update())
-    return {row.subscription_id: Rhythm(**row._mapping) for row in rows}
-
-
-def save_rhythms(connection: Connection, rhythms: Sequence[Rhythm]) -> None:
-    last = {rhythm.subscription_id: rhythm for rhythm in rhythms}
-    rows = [asdict(last[id_]) for id_ in sorted(last)]
-    upsert_all(connection, _rhythm, rows, ["subscription_id"], ["next_due_at", "last_sent_at", "state"])
+        self._database.write(lambda connection: rhythms.save(connection, changed))
 
 
 def _add(connection: Connection, new: NewSubscription) -> int:
@@ -118,6 +96,7 @@ def _add(connection: Connection, new: NewSubscription) -> int:
     id_ = take_numbers(connection, "resource", 1)[0]
     record = _record(connection, id_, new, version, new.created_at, "active")
     connection.execute(insert(_subscription), asdict(record))
+    rhythms.begin(connection, id_, record.channel)
     history.record(connection, (_change(version, "create", record),))
     return id_
 
@@ -127,6 +106,8 @@ def _replace(connection: Connection, id_: int, new: NewSubscription) -> None:
     before = _living(connection, id_)
     record = _record(connection, id_, new, version, before.created_at, before.status)
     _save(connection, record)
+    rhythms.begin(connection, id_, record.channel)
+    rhythms.wake(connection, [id_], new.created_at)
     history.record(connection, (_change(version, "replace", record),))
 
 
@@ -136,6 +117,10 @@ def _set_status(connection: Connection, id_: int, status: SubscriptionStatus, no
     record = SubscriptionRecord(**values)
     _save(connection, record)
     history.record(connection, (_change(version, "drop" if status == "dropped" else "replace", record),))
+    if status == "active":
+        rhythms.wake(connection, [id_], now)
+    else:
+        rhythms.rest(connection, id_)
     if status == "dropped":
         outbox.give_up(connection, id_, now, "the subscription was dropped")
 

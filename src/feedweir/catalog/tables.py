@@ -88,6 +88,8 @@ rhythm = Table(
     Column("next_due_at", Moment),
     Column("last_sent_at", Moment),
     Column("state", Json),
+    Column("channel", Text),
+    Column("hears", BigInteger),
 )
 
 feed_statistics = Table(

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 from feedweir.catalog import Catalog, Entry, Failure, Outcome, Rhythm, SubscriptionRecord, Waiting
 from feedweir.deliver.parcel import parcel_key
@@ -21,8 +21,8 @@ from feedweir.errors import DeliveryError, FeedweirError, SettingsError
 
 _log = logging.getLogger(__name__)
 
-_HELD_BACK_S = 60
-"""When to look again at a subscription that cannot go on: another sender has it, or its schedule is bad."""
+_BAD_SCHEDULE_S = 3_600
+"""When to complain again about a schedule that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,6 @@ class OpenParcel:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """What is ours to send, and when to look again at subscriptions of which nothing more goes now."""
-
-    parcels: tuple[OpenParcel, ...] = ()
-    look_at: Mapping[int, datetime | None] | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Sent:
     """What became of a parcel; no error is success."""
 
@@ -62,6 +54,9 @@ class _Kept:
     key: str
     made_at: datetime
     ids: tuple[int, ...]
+
+
+_Held: TypeAlias = tuple[SubscriptionRecord, Rhythm]
 
 
 class Parcels:
@@ -82,25 +77,14 @@ class Parcels:
         self._most = most_per_opening
         self._retries = retries
 
-    def open(self, waiting: Sequence[Waiting], channels: frozenset[str], now: datetime) -> Opened:
-        """Take what is due of these subscriptions, as far as we carry their channels."""
-        parcels: list[OpenParcel] = []
-        look_at: dict[int, datetime | None] = {}
-        changed: list[Rhythm] = []
+    def open(self, ids: Sequence[int], now: datetime) -> tuple[OpenParcel, ...]:
+        """Take what is due of these subscriptions; those that another sender took meanwhile are left to it."""
         with self._catalog.transaction():
-            rhythms = self._catalog.subscriptions.hold_rhythms([each.subscription_id for each in waiting])
-            for each in sorted(waiting):
-                rhythm = rhythms.get(each.subscription_id)
-                if rhythm is None:
-                    continue
-                record = self._catalog.subscriptions.with_id(each.subscription_id)
-                if record.channel not in channels:
-                    look_at[record.id] = now + timedelta(seconds=_HELD_BACK_S)
-                    continue
-                found, look_at[record.id] = self._open_one(record, each, rhythm, now, changed)
-                parcels += found
-            self._catalog.subscriptions.save_rhythms(changed)
-        return Opened(tuple(parcels), look_at)
+            held = self._catalog.subscriptions.hold(ids, due_at=now)
+            again, changed, fresh = self._taken_up(list(held.values()), now)
+            new, begun = self._begun(fresh, now)
+            self._catalog.subscriptions.save_rhythms([*changed, *begun])
+        return (*again, *new)
 
     def renew(self, parcel: OpenParcel, now: datetime) -> bool:
         """Hold a parcel longer; False when it is no longer ours and must not be sent."""
@@ -117,34 +101,73 @@ class Parcels:
         """Write down what became of parcels: entries, delivery log, rhythm and failures at once."""
         outcomes = {result.parcel.key: self._outcomes(result, now) for result in results}
         with self._catalog.transaction():
-            ids = [result.parcel.subscription.id for result in results]
-            rhythms = self._catalog.subscriptions.hold_rhythms(ids)
+            held = self._catalog.subscriptions.hold(result.parcel.subscription.id for result in results)
             flat = [outcome for result in results for outcome in outcomes[result.parcel.key]]
             accepted = set(self._catalog.outbox.settle(flat, worker=self._worker, now=now))
+            rhythms = {id_: rhythm for id_, (record, rhythm) in held.items() if record.status == "active"}
             for result in results:
                 id_ = result.parcel.subscription.id
-                if id_ in rhythms and _is_over(outcomes[result.parcel.key], accepted):
-                    rhythms[id_] = _after(rhythms[id_], result, now)
+                if id_ in rhythms:
+                    rhythms[id_] = _after(rhythms[id_], result, outcomes[result.parcel.key], accepted, now)
             self._catalog.subscriptions.save_rhythms(list(rhythms.values()))
             self._catalog.failures.record([_failure(result, now) for result in results if result.error])
             for result in results:
                 if result.error is not None and result.error.is_gone:
                     self._end(result.parcel.subscription, now)
 
-    def _open_one(
-        self,
-        record: SubscriptionRecord,
-        waiting: Waiting,
-        rhythm: Rhythm,
-        now: datetime,
-        changed: list[Rhythm],
-    ) -> tuple[list[OpenParcel], datetime | None]:
-        """A subscription's parcels and its next look; rhythms that are to be saved join `changed`."""
-        kept = _kept_in(rhythm.state)
-        if kept:
-            found = self._taken_up(record, kept, now)
-            changed += [] if found else self._without_settled(record, kept, rhythm)
-            return found, now + timedelta(seconds=_HELD_BACK_S)
+    def _taken_up(
+        self, held: Sequence[_Held], now: datetime
+    ) -> tuple[list[OpenParcel], list[Rhythm], list[_Held]]:
+        """The parcels of before that are due again: a retry, or the lease of a sender that died.
+
+        Also the rhythms of their subscriptions, and the subscriptions of which no parcel is open.
+        """
+        kept = {record.id: _kept_in(rhythm.state) for record, rhythm in held}
+        ids = [id_ for parcels in kept.values() for parcel in parcels for id_ in parcel.ids]
+        entries = {entry.id: entry for entry in self._catalog.outbox.with_ids(ids)}
+        due = [entry.id for entry in entries.values() if entry.due_at is not None and entry.due_at <= now]
+        entries.update((entry.id, entry) for entry in self._claimed(due, now))
+        parcels: list[OpenParcel] = []
+        changed: list[Rhythm] = []
+        fresh: list[_Held] = []
+        for record, rhythm in held:
+            living = [parcel for parcel in kept[record.id] if _open_times(parcel, entries)]
+            if not living:
+                fresh.append((record, replace(rhythm, state=_state([], _recent_in(rhythm.state)))))
+                continue
+            parcels += _held_parcels(record, living, entries, frozenset(due))
+            look_at = min(time for parcel in living for time in _open_times(parcel, entries))
+            state = _state(living, _recent_in(rhythm.state), has_more=True)
+            changed.append(replace(rhythm, next_due_at=look_at, state=state, hears=False))
+        return parcels, changed, fresh
+
+    def _claimed(self, ids: Sequence[int], now: datetime) -> tuple[Entry, ...]:
+        if not ids:
+            return ()
+        return self._catalog.outbox.claim(
+            len(ids), worker=self._worker, now=now, lease_s=self._lease_s, ids=ids
+        )
+
+    def _begun(self, fresh: Sequence[_Held], now: datetime) -> tuple[list[OpenParcel], list[Rhythm]]:
+        """New parcels of what the schedules let go now, and where that leaves the subscriptions."""
+        waiting = self._catalog.outbox.waiting([record.id for record, _ in fresh], now)
+        decided = [(record, *self._decided(record, rhythm, waiting, now)) for record, rhythm in fresh]
+        most = {record.id: sum(sizes) for record, _, sizes in decided if sizes}
+        claimed = self._catalog.outbox.claim_first(most, worker=self._worker, now=now, lease_s=self._lease_s)
+        parcels: list[OpenParcel] = []
+        rhythms: list[Rhythm] = []
+        for record, rhythm, sizes in decided:
+            made = _made(record, sizes, claimed.get(record.id, ()), now)
+            parcels += made
+            until = now + timedelta(seconds=self._lease_s)
+            has_more = bool(made) and most[record.id] < waiting[record.id].entries
+            rhythms.append(_with(rhythm, made, until, has_more=has_more) if made else rhythm)
+        return parcels, rhythms
+
+    def _decided(
+        self, record: SubscriptionRecord, rhythm: Rhythm, waiting: Mapping[int, Waiting], now: datetime
+    ) -> tuple[Rhythm, Sequence[int]]:
+        """How many entries each message takes that goes now; when none goes, the rhythm says when to look again."""
         try:
             policy = policy_of(record.schedule)
         except SettingsError as error:
@@ -152,55 +175,14 @@ class Parcels:
             self._catalog.failures.record(
                 [Failure(kind="subscription", resource=str(record.id), at=now, reason=str(error))]
             )
-            return [], now + timedelta(seconds=_HELD_BACK_S)
+            # Whoever mends the schedule wakes it.
+            return replace(rhythm, next_due_at=now + timedelta(seconds=_BAD_SCHEDULE_S), hears=False), ()
+        found = waiting.get(record.id)
+        queue = Queue(found.entries, found.oldest_at) if found else None
         pace = Pace(since=record.created_at, recent=_recent_in(rhythm.state))
-        decision = decide(policy, Queue(waiting.entries, waiting.oldest_at), pace, now)
-        if not decision.messages:
-            return [], decision.look_at
-        sizes = decision.messages[: self._most]
-        parcels = self._made(record, sizes, now)
-        changed.append(_with(rhythm, parcels))
-        return parcels, now if len(sizes) < len(decision.messages) else decision.look_at
-
-    def _made(self, record: SubscriptionRecord, sizes: Sequence[int], now: datetime) -> list[OpenParcel]:
-        entries = self._catalog.outbox.claim(
-            sum(sizes), worker=self._worker, now=now, lease_s=self._lease_s, subscription_id=record.id
-        )
-        parcels, start = [], 0
-        for size in sizes:
-            group = entries[start : start + size]
-            start += size
-            if group:
-                key = parcel_key(record.id, (entry.element_key for entry in group))
-                parcels.append(OpenParcel(key, now, group, record))
-        return parcels
-
-    def _taken_up(self, record: SubscriptionRecord, kept: Sequence[_Kept], now: datetime) -> list[OpenParcel]:
-        """The parcels of before whose entries are due again: a retry, or the lease of a sender that died."""
-        ids = [id_ for parcel in kept for id_ in parcel.ids]
-        claimed = self._catalog.outbox.claim(
-            len(ids), worker=self._worker, now=now, lease_s=self._lease_s, subscription_id=record.id, ids=ids
-        )
-        by_id = {entry.id: entry for entry in claimed}
-        parcels = [
-            OpenParcel(each.key, each.made_at, tuple(by_id[id_] for id_ in each.ids if id_ in by_id), record)
-            for each in kept
-        ]
-        return [parcel for parcel in parcels if parcel.entries]
-
-    def _without_settled(
-        self, record: SubscriptionRecord, kept: Sequence[_Kept], rhythm: Rhythm
-    ) -> list[Rhythm]:
-        """Parcels whose entries were settled by other hands must not hold up the rest."""
-        ids = {id_ for parcel in kept for id_ in parcel.ids}
-        first, last = min(ids), max(ids)
-        entries = self._catalog.outbox.entries(
-            subscription_id=record.id, after=first - 1, limit=last - first + 1
-        )
-        open_ids = {entry.id for entry in entries if entry.due_at is not None}
-        living = [parcel for parcel in kept if open_ids.intersection(parcel.ids)]
-        is_changed = len(living) < len(kept)
-        return [replace(rhythm, state=_state(living, _recent_in(rhythm.state)))] if is_changed else []
+        decision = decide(policy, queue, pace, now)
+        hears = decision.look_at is None or (queue is not None and queue.count < policy.count)
+        return replace(rhythm, next_due_at=decision.look_at, hears=hears), decision.messages[: self._most]
 
     def _outcomes(self, result: Sent, now: datetime) -> list[Outcome]:
         parcel, error = result.parcel, result.error
@@ -230,18 +212,60 @@ def _is_over(outcomes: Sequence[Outcome], accepted: set[int]) -> bool:
     return state == "sent" or (state == "dead" and any(outcome.id in accepted for outcome in outcomes))
 
 
-def _with(rhythm: Rhythm, parcels: Sequence[OpenParcel]) -> Rhythm:
+def _made(
+    record: SubscriptionRecord, sizes: Sequence[int], entries: Sequence[Entry], now: datetime
+) -> list[OpenParcel]:
+    parcels, start = [], 0
+    for size in sizes:
+        group = tuple(entries[start : start + size])
+        start += size
+        if group:
+            key = parcel_key(record.id, (entry.element_key for entry in group))
+            parcels.append(OpenParcel(key, now, group, record))
+    return parcels
+
+
+def _held_parcels(
+    record: SubscriptionRecord, kept: Sequence[_Kept], entries: Mapping[int, Entry], ours: frozenset[int]
+) -> list[OpenParcel]:
+    parcels = [
+        OpenParcel(each.key, each.made_at, tuple(entries[id_] for id_ in each.ids if id_ in ours), record)
+        for each in kept
+    ]
+    return [parcel for parcel in parcels if parcel.entries]
+
+
+def _open_times(parcel: _Kept, entries: Mapping[int, Entry]) -> list[datetime]:
+    """When the entries of a parcel are due, of those that nobody has settled."""
+    found = (entries[id_].due_at for id_ in parcel.ids if id_ in entries)
+    return [due_at for due_at in found if due_at is not None]
+
+
+def _with(rhythm: Rhythm, parcels: Sequence[OpenParcel], until: datetime, *, has_more: bool) -> Rhythm:
+    """Ours until then; what arrives meanwhile is looked at when these are settled."""
     kept = [_Kept(each.key, each.made_at, tuple(entry.id for entry in each.entries)) for each in parcels]
-    return replace(rhythm, state=_state(kept, _recent_in(rhythm.state)))
+    state = _state(kept, _recent_in(rhythm.state), has_more=has_more)
+    return replace(rhythm, next_due_at=until, state=state, hears=not has_more)
 
 
-def _after(rhythm: Rhythm, result: Sent, now: datetime) -> Rhythm:
-    kept = [each for each in _kept_in(rhythm.state) if each.key != result.parcel.key]
-    recent = _recent_in(rhythm.state)
-    if result.error is not None:
-        return replace(rhythm, state=_state(kept, recent))
-    recent = sent(_policy_or_usual(result.parcel.subscription), recent, now)
-    return replace(rhythm, last_sent_at=now, state=_state(kept, recent))
+def _after(
+    rhythm: Rhythm, result: Sent, outcomes: Sequence[Outcome], accepted: set[int], now: datetime
+) -> Rhythm:
+    """Where a subscription stands once we know what became of one of its parcels."""
+    kept, recent = _kept_in(rhythm.state), _recent_in(rhythm.state)
+    has_more = bool(rhythm.state.get("more"))
+    if _is_over(outcomes, accepted):
+        kept = [each for each in kept if each.key != result.parcel.key]
+    if result.error is None:
+        recent = sent(_policy_or_usual(result.parcel.subscription), recent, now)
+        rhythm = replace(rhythm, last_sent_at=now)
+    if kept:
+        times = [rhythm.next_due_at, *(outcome.retry_at for outcome in outcomes if outcome.id in accepted)]
+        look_at = min((time for time in times if time is not None), default=now)
+        return replace(rhythm, next_due_at=look_at, state=_state(kept, recent, has_more=has_more))
+    was_woken = rhythm.next_due_at is not None and rhythm.next_due_at <= now
+    look_at_once = now if has_more or was_woken else None
+    return replace(rhythm, next_due_at=look_at_once, state=_state([], recent), hears=True)
 
 
 def _policy_or_usual(record: SubscriptionRecord) -> Policy:
@@ -268,8 +292,11 @@ def _recent_in(state: Mapping[str, Any]) -> tuple[datetime, ...]:
     return tuple(datetime.fromisoformat(text) for text in state.get("recent", ()))
 
 
-def _state(kept: Sequence[_Kept], recent: Sequence[datetime]) -> dict[str, Any]:
-    return {
+def _state(kept: Sequence[_Kept], recent: Sequence[datetime], *, has_more: bool = False) -> dict[str, Any]:
+    """What a rhythm keeps: open parcels, messages that the rate cap counts, and whether to look beyond the parcels."""
+    state = {
         "parcels": [[each.key, each.made_at.isoformat(), list(each.ids)] for each in kept],
         "recent": [at.isoformat() for at in recent],
+        "more": has_more,
     }
+    return {name: value for name, value in state.items() if value}

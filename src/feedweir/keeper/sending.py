@@ -9,26 +9,28 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections import deque
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from feedweir.catalog import Catalog, Waiting
+from feedweir.catalog import Catalog
 from feedweir.deliver.address import Address
 from feedweir.deliver.parcel import Channel, Destination, Parcel
 from feedweir.deliver.stylesheets import Stylesheets
 from feedweir.deliver.transform import Transformed, Transformer
 from feedweir.deliver.view import EntryView, FeedView
 from feedweir.errors import CatalogError, DeliveryError, FeedweirError
-from feedweir.keeper.entry_views import EntryViews
+from feedweir.keeper.entry_views import EntryViews, Key, key_of
 from feedweir.keeper.parcels import OpenParcel, Parcels, Sent
 
 _log = logging.getLogger(__name__)
 
 _SETTLE_ATTEMPTS = 3
 _GATHER_S = 0.02
+_QUEUED = 2
+"""Parcels that are opened for each one that may be on its way, so that a channel never waits for the catalog."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,13 +42,10 @@ class SenderOptions:
     timeout_s: float = 45.0
     """For one parcel."""
     most_at_once: int = 64
-    """Parcels on their way."""
+    """Parcels of a channel on their way, but for those of `at_once`."""
     at_once: Mapping[str, int] = field(default_factory=lambda: {"mail": 8, "file": 2, "notify": 2})
-    """The same for single channels."""
     look_s: float = 1.0
     """How often to look for what is due when nothing is."""
-    look_again_s: float = 60.0
-    """How soon a change of a subscription's schedule is noticed."""
 
 
 class Sender:
@@ -75,70 +74,90 @@ class Sender:
         self._stylesheets = stylesheets or Stylesheets()
         self._address = address or Address()
         self._parcels = parcels or Parcels(catalog, worker=worker, lease_s=self._options.lease_s)
-        self._due: deque[Waiting] = deque()
-        self._seen: dict[int, tuple[int, datetime]] = {}
-        """By subscription: how much waited when we last looked, and when to look again if that stays so."""
         self._gates: dict[str, asyncio.Semaphore] = {}
+        self._running: dict[asyncio.Task[Sent | None], str] = {}
+        """Parcels on their way, with their channels."""
         self.sent = 0
         """Parcels, since the start."""
 
     async def step(self) -> int:
         """Send all that is due now and settle it; returns how many parcels were sent."""
         before = self.sent
-        self._look()
-        await self.pump(lambda: not self._due)
+        try:
+            while await self._start() or self._running:
+                await self._settle_some(None)
+        finally:
+            self._abandon()
         return self.sent - before
 
     async def run(self, is_stopping: Callable[[], bool], pause: Callable[[float], object]) -> None:
-        """Send until told to stop; `pause` waits in a thread of its own, and returns early when stopping."""
-        while not is_stopping():
-            try:
-                self._look()
-                if self._due:
-                    await self.pump(lambda: is_stopping() or not self._due)
-                    continue
-            except CatalogError:
-                _log.exception("the next look will try again")
-            await asyncio.to_thread(pause, self._options.look_s)
+        """Send until told to stop; `pause` waits in a thread of its own, and returns early when stopping.
 
-    async def pump(self, is_done: Callable[[], bool]) -> None:
-        """Keep parcels on their way until `is_done`; then wait for those that are."""
-        running: set[asyncio.Task[Sent | None]] = set()
+        A receiver that takes its time holds up nobody: what else is due is looked for while its parcel is on its way.
+        """
         try:
-            while running or not is_done():
-                if not is_done() and len(running) <= self._options.most_at_once // 2:
-                    parcels = self._open(self._options.most_at_once - len(running))
-                    running |= {asyncio.create_task(self._carried(parcel)) for parcel in parcels}
-                if running:
-                    done, running = await _some_done(running)
-                    self._settle([result for task in done if (result := task.result()) is not None])
+            while not is_stopping():
+                try:
+                    is_idle = not await self._start() and not self._running
+                    await self._settle_some(self._options.look_s)
+                except CatalogError:
+                    _log.exception("the next look will try again")
+                    is_idle = True
+                if is_idle:
+                    await asyncio.to_thread(pause, self._options.look_s)
+            while self._running:
+                await self._settle_some(None)
         finally:
-            for task in running:
-                task.cancel()
+            self._abandon()
 
-    def _look(self) -> None:
-        """Which subscriptions have something to decide: more waits than before, or the time has come."""
+    async def _start(self) -> int:
+        """Put on their way as many due parcels as there is room for; how many subscriptions were looked at."""
+        rooms = self._rooms()
+        if max(rooms.values(), default=0) <= 0:
+            return 0
+        ids, parcels = await asyncio.to_thread(self._opened, rooms)
+        for filled in parcels:
+            task = asyncio.create_task(self._carried(filled))
+            self._running[task] = filled[0].subscription.channel
+        return len(ids)
+
+    def _rooms(self) -> dict[str, int]:
+        """How many more subscriptions each channel takes: the slow ones must not take the place of the quick.
+
+        Nothing before half of the room is free, so that many are opened in one transaction.
+        """
+        busy = Counter(self._running.values())
+        rooms = {channel: self._most(channel) - busy[channel] for channel in self._channels}
+        return {channel: room for channel, room in rooms.items() if 2 * room >= self._most(channel)}
+
+    def _most(self, channel: str) -> int:
+        return _QUEUED * self._options.at_once.get(channel, self._options.most_at_once)
+
+    def _opened(
+        self, rooms: Mapping[str, int]
+    ) -> tuple[Sequence[int], Sequence[tuple[OpenParcel, Parcel | DeliveryError]]]:
         now = self._clock()
-        waiting = self._catalog.outbox.waiting(now)
-        self._due = deque(sorted(filter(lambda each: self._is_news(each, now), waiting), key=_longest_first))
-        ids = {each.subscription_id for each in waiting}
-        self._seen = {id_: seen for id_, seen in self._seen.items() if id_ in ids}
+        ids = self._catalog.subscriptions.due(now, rooms)
+        return ids, self._filled(self._parcels.open(ids, now)) if ids else ()
 
-    def _is_news(self, waiting: Waiting, now: datetime) -> bool:
-        count, look_at = self._seen.get(waiting.subscription_id, (0, now))
-        return count != waiting.entries or look_at <= now
+    async def _settle_some(self, patience_s: float | None) -> None:
+        """Wait until something has arrived (or patience ends), and write down what became of it."""
+        if not self._running:
+            return
+        done, _ = await asyncio.wait(self._running, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
+        if done:
+            # Those that end close together are settled together.
+            done, _ = await asyncio.wait(self._running, timeout=_GATHER_S)
+        for task in done:
+            del self._running[task]
+        results = [result for task in done if (result := task.result()) is not None]
+        if results:
+            await asyncio.to_thread(self._settle, results)
 
-    def _open(self, room: int) -> Sequence[tuple[OpenParcel, Parcel | DeliveryError]]:
-        group = [self._due.popleft() for _ in range(min(room, len(self._due)))]
-        if not group:
-            return ()
-        now = self._clock()
-        opened = self._parcels.open(group, frozenset(self._channels), now)
-        latest = now + timedelta(seconds=self._options.look_again_s)
-        for each in group:
-            look_at = (opened.look_at or {}).get(each.subscription_id) or latest
-            self._seen[each.subscription_id] = (each.entries, min(look_at, latest))
-        return self._filled(opened.parcels)
+    def _abandon(self) -> None:
+        for task in self._running:
+            task.cancel()
+        self._running.clear()
 
     def _filled(self, parcels: Sequence[OpenParcel]) -> Sequence[tuple[OpenParcel, Parcel | DeliveryError]]:
         """Parcels with what they carry, read for all of them at once."""
@@ -148,11 +167,15 @@ class Sender:
         return [(parcel, self._filled_one(parcel, entries, feeds)) for parcel in parcels]
 
     def _filled_one(
-        self, open_: OpenParcel, entries: Mapping[int, EntryView], feeds: dict[int, FeedView]
+        self,
+        open_: OpenParcel,
+        entries: Mapping[Key, tuple[EntryView, ...]],
+        feeds: dict[int, FeedView],
     ) -> Parcel | DeliveryError:
         record = open_.subscription
-        seqs = sorted({entry.payload["seq"] for entry in open_.entries} & set(entries), reverse=True)
-        if not seqs:
+        wanted = {key_of(entry.payload) for entry in open_.entries} & set(entries)
+        shown = tuple(entry for key in sorted(wanted, reverse=True) for entry in entries[key])
+        if not shown:
             return DeliveryError("the items are kept no more", is_final=True)
         try:
             newest = self._channels[record.channel].newest
@@ -161,7 +184,7 @@ class Sender:
             view = (
                 self._views.newest(record.feed_id, newest)
                 if newest
-                else replace(feeds[record.feed_id], entries=tuple(entries[seq] for seq in seqs))
+                else replace(feeds[record.feed_id], entries=shown)
             )
         except FeedweirError as error:
             return DeliveryError(str(error))
@@ -215,8 +238,6 @@ class Sender:
         return self._gates.setdefault(channel, asyncio.Semaphore(most))
 
     def _settle(self, results: Sequence[Sent]) -> None:
-        if not results:
-            return
         for attempt in range(_SETTLE_ATTEMPTS):
             try:
                 self._parcels.settle(results, self._clock())
@@ -225,21 +246,7 @@ class Sender:
                 # What was sent and is not written down is sent again: worth another try.
                 if attempt + 1 == _SETTLE_ATTEMPTS:
                     raise
-        for result in results:
-            self._seen.pop(result.parcel.subscription.id, None)
         self.sent += sum(1 for result in results if result.error is None)
-
-
-async def _some_done(
-    running: set[asyncio.Task[Sent | None]],
-) -> tuple[set[asyncio.Task[Sent | None]], set[asyncio.Task[Sent | None]]]:
-    """What is done, and what is not: those that end close together are settled together."""
-    await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-    return await asyncio.wait(running, timeout=_GATHER_S)
-
-
-def _longest_first(waiting: Waiting) -> tuple[datetime, int]:
-    return waiting.oldest_at, waiting.subscription_id
 
 
 class SendLoop:
