@@ -33,6 +33,7 @@ from feedweir.deliver.retry import RetryPolicy
 from feedweir.deliver.transform import Transformer
 from feedweir.deliver.view import EntryView, FeedView
 from feedweir.items.model import Item
+from feedweir.keeper.entry_views import Key, key_of
 from feedweir.keeper.parcels import Parcels
 from feedweir.keeper.posting import GuardedPoster
 from feedweir.keeper.sending import Sender, SenderOptions
@@ -75,8 +76,8 @@ class Made:
     def newest(self, feed_id: int, limit: int) -> FeedView:
         return self.feed(feed_id)
 
-    def entries(self, payloads: Sequence[Mapping[str, Any]]) -> Mapping[int, EntryView]:
-        return {payload["seq"]: EntryView(item=_item(payload["seq"])) for payload in payloads}
+    def entries(self, payloads: Sequence[Mapping[str, Any]]) -> Mapping[Key, tuple[EntryView, ...]]:
+        return {key: (EntryView(item=_item(key[1])),) for key in map(key_of, payloads)}
 
 
 def _item(seq: int) -> Item:

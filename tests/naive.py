@@ -15,6 +15,7 @@ from typing import Any
 
 from lxml import etree
 
+from feedweir.engine.constructed import Construction, item_of, under_a_root
 from feedweir.items.attributes import WHOLE_TEXT, AttributeType, attribute_named, values_of
 from feedweir.items.graph import triples_of
 from feedweir.items.links import canonical_url, domains_of, host_of, is_host, openings_of
@@ -50,6 +51,7 @@ from feedweir.language.predicates import (
     TreePattern,
     Variable,
 )
+from feedweir.plan.construct import filled
 from feedweir.plan.nodes import (
     AnnotationJoin,
     Block,
@@ -344,6 +346,9 @@ def _keeps(node: GraphNode, constraint: Constraint) -> bool:
 
 # Feeds: a plan over the items of the whole history, in the order of the stream
 
+Place = tuple[int, tuple[int, ...], str]
+"""Where an item, or a document that was constructed of items, stands in the stream."""
+
 
 @dataclass(frozen=True)
 class Element:
@@ -374,22 +379,37 @@ def elements_of(node: Node, items: Sequence[Item], feeds: Mapping[str, Node] | N
                 for element in elements_of(primary, items, feeds)
             ]
             return [annotated(element, identifier, joined) for element, joined in found if joined]
-        case Block(input, pattern):
+        case Block(input, pattern, ""):
             return [e for e in elements_of(input, items, feeds) if has_tree_pattern(pattern, e.item)]
-        case PatternJoin():
-            return merged(_completed(documents) for documents, _ in pattern_matches(node, items, feeds))
+        case Block(select=select) | PatternJoin(select=select):
+            return merged(
+                Element(constructed(documents, select, way, items))
+                for documents, way in pattern_matches(node, items, feeds)
+            )
     raise TypeError(f"{node} gives no elements of its own")
 
 
 def merged(elements: Iterable[Element]) -> list[Element]:
     """Each item once, in the order of the stream, with all that any way to it has joined."""
-    found: dict[int, Element] = {}
+    found: dict[Place, Element] = {}
     for element in elements:
-        known = found.get(element.item.seq, Element(element.item))
+        known = found.get(element.item.place, Element(element.item))
         for identifier, partner_seqs in element.annotation:
             known = annotated(known, identifier, partner_seqs)
-        found[element.item.seq] = known
-    return [found[seq] for seq in sorted(found)]
+        found[element.item.place] = known
+    return [found[place] for place in sorted(found)]
+
+
+def constructed(
+    documents: Sequence[Item], select: str, way: Mapping[str, str], items: Iterable[Item]
+) -> Item:
+    """The document that a match makes: SELECT with the values of its variables, or the documents under a new root."""
+    by_number = {item.seq: item for item in items}
+    made_of = tuple(seq for document in documents for seq in (document.made_of or (document.seq,)))
+    if select:
+        return item_of(Construction(made_of, filled(select, way), is_selected=True), by_number)
+    is_plain = not any(document.made_of for document in documents)
+    return item_of(Construction(made_of, "" if is_plain else under_a_root(documents)), by_number)
 
 
 def annotated(element: Element, identifier: str, partner_seqs: Iterable[int]) -> Element:
@@ -403,7 +423,7 @@ def annotated(element: Element, identifier: str, partner_seqs: Iterable[int]) ->
 
 def window_at(item: Item, window: Sequence[Item], spec: WindowSpec) -> list[Item]:
     """The items of a window when an item arrives: those that came not later, within the length or number."""
-    arrived = sorted((other for other in window if other.seq <= item.seq), key=lambda other: other.seq)
+    arrived = sorted((other for other in window if other.place <= item.place), key=lambda other: other.place)
     if isinstance(spec, LastItems):
         return arrived[-spec.count :]
     return [other for other in arrived if other.time > item.arrived - spec.length]
@@ -411,7 +431,7 @@ def window_at(item: Item, window: Sequence[Item], spec: WindowSpec) -> list[Item
 
 def partners(item: Item, window: Sequence[Item], predicate: JoinPredicate) -> list[int]:
     """The items of a window that an item is joined with; never itself."""
-    return [other.seq for other in window if other.seq != item.seq and relates(predicate, item, other)]
+    return [other.seq for other in window if other.place != item.place and relates(predicate, item, other)]
 
 
 def relates(predicate: JoinPredicate, item: Item, other: Item) -> bool:
@@ -456,40 +476,35 @@ def pattern_matches(
         for documents, one in left
         for (other,), two in right
         if all(one[x] == two[y] for x, y in node.equalities)
-        and other.seq not in {document.seq for document in documents}
+        and other.place not in {document.place for document in documents}
         and _within(node, documents, other, *streams)
     ]
 
 
 def events_of(
     node: Block | PatternJoin, items: Sequence[Item], feeds: Mapping[str, Node] | None = None
-) -> set[int]:
+) -> set[Place]:
     """What a window of so many items counts: a block's documents, or those that completed a join."""
     if isinstance(node, Block):
-        return {element.item.seq for element in elements_of(node.input, items, feeds)}
-    return {completing(documents).seq for documents, _ in pattern_matches(node, items, feeds)}
+        return {element.item.place for element in elements_of(node.input, items, feeds)}
+    return {(completing(documents).seq, (), "") for documents, _ in pattern_matches(node, items, feeds)}
 
 
 def completing(documents: Sequence[Item]) -> Item:
     """The document that came last and so completed a match."""
-    return max(documents, key=lambda document: document.seq)
+    return max(documents, key=lambda document: document.place)
 
 
 def _within(
-    node: PatternJoin, documents: Sequence[Item], other: Item, lefts: set[int], rights: set[int]
+    node: PatternJoin, documents: Sequence[Item], other: Item, lefts: set[Place], rights: set[Place]
 ) -> bool:
     """Whether two events are in order and near enough: by their times, or by how many events lie between."""
-    last = completing(documents).seq
+    last = completing(documents).place
     if isinstance(node.window, LastItems):
-        low, high = sorted((last, other.seq))
-        between = [seq for seq in (lefts if last < other.seq else rights) if low < seq < high]
-        return len(between) < node.window.count and (node.kind == "join" or last < other.seq)
+        low, high = sorted((last, other.place))
+        between = [place for place in (lefts if last < other.place else rights) if low < place < high]
+        return len(between) < node.window.count and (node.kind == "join" or last < other.place)
     apart = other.time - max(document.time for document in documents)
     if node.kind == "followed by":
         return timedelta() < apart <= node.window.length
     return abs(apart) <= node.window.length
-
-
-def _completed(documents: Sequence[Item]) -> Element:
-    last = completing(documents)
-    return annotated(Element(last), "pattern", [d.seq for d in documents if d.seq != last.seq])

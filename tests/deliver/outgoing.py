@@ -18,6 +18,7 @@ from feedweir.deliver.transform import Transformer
 from feedweir.deliver.view import EntryView, FeedView
 from feedweir.errors import DeliveryError
 from feedweir.items.model import Item
+from feedweir.keeper.entry_views import Key, key_of
 from feedweir.keeper.sending import Sender, SenderOptions
 from tests.deliver.musical import NOON
 
@@ -50,9 +51,9 @@ class Memory:
         newest = sorted(self.items.values(), key=lambda item: -item.seq)[:limit]
         return replace(self.feed(feed_id), entries=tuple(EntryView(item=item) for item in newest))
 
-    def entries(self, payloads: Sequence[Mapping[str, Any]]) -> Mapping[int, EntryView]:
-        wanted = (payload["seq"] for payload in payloads)
-        return {seq: EntryView(item=self.items[seq]) for seq in wanted if seq in self.items}
+    def entries(self, payloads: Sequence[Mapping[str, Any]]) -> Mapping[Key, tuple[EntryView, ...]]:
+        wanted = map(key_of, payloads)
+        return {key: (EntryView(item=self.items[key[1]]),) for key in wanted if key[1] in self.items}
 
 
 @dataclass

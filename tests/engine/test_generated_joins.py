@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from feedweir.engine.constructed import items_shown
 from feedweir.engine.join_plans import JoinFeed, JoinSet, load_joins, save_joins
 from feedweir.engine.plan_wire import plan_from_json, plan_to_json, stream_keys
 from feedweir.engine.preview import replay
@@ -19,6 +20,7 @@ from feedweir.language import parse
 from feedweir.language.statements import Ask, Query
 from feedweir.plan import build, expand
 from feedweir.plan.nodes import Node, Source, Union
+from tests.engine.test_joins import grouped
 from tests.naive import elements_of
 from tests.plan.made import World, histories, queries
 
@@ -31,7 +33,13 @@ XSCL = (
     "A//item[category->a] FOLLOWED BY{30 hours} V//item[title->t] JOIN{a=c, 3 items} C//item[category->c]",
     "V//item[author->a][title->t] FOLLOWED BY{a=b, 1 items} A//item[author->b]"
     " FOLLOWED BY{t=u, 2 items} A//item[title->u]",
+    "SELECT <d><author>{$a}</author><t>{$t}</t></d>"
+    " FROM A//item[author->a] JOIN{a=b, 30 hours} V//item[author->b][title->t]",
+    "SELECT <d>{$t}</d> FROM V//item[title->t]",
+    "S/d[author->a] JOIN{a=b, 2 items} A//item[author->b]",
+    "S//t->t FOLLOWED BY{t=u, 20 hours} B//item[title->u]",
 )
+SELECTED = parse(XSCL[4])[0]
 
 
 def plan_of(defined: dict[str, Query], query: Query) -> Node:
@@ -40,13 +48,20 @@ def plan_of(defined: dict[str, Query], query: Query) -> Node:
     return expand(build(query, world, feed="F"), plans.get)
 
 
-def found(plan: Node, items: Sequence[Item], size: int) -> list[tuple[int, dict[str, tuple[int, ...]]]]:
+def found(
+    plan: Node, items: Sequence[Item], size: int
+) -> list[tuple[int, dict[str, tuple[int, ...]], list[Item]]]:
     batches = [batch_of(items[first : first + size]) for first in range(0, len(items), size)]
-    return [(seq, hits.annotations.get(seq, {})) for hits in replay(plan, batches) for seq in hits.seqs]
+    by_number = {item.seq: item for item in items}
+    return [
+        (seq, hits.annotations.get(seq, {}), items_shown([by_number[seq]], hits.made, by_number))
+        for hits in replay(plan, batches)
+        for seq in hits.seqs
+    ]
 
 
-def meant(plan: Node, items: Sequence[Item]) -> list[tuple[int, dict[str, tuple[int, ...]]]]:
-    return [(element.item.seq, dict(element.annotation)) for element in elements_of(plan, items)]
+def meant(plan: Node, items: Sequence[Item]) -> list[tuple[int, dict[str, tuple[int, ...]], list[Item]]]:
+    return grouped(elements_of(plan, items))
 
 
 @settings(max_examples=25, deadline=None)
@@ -64,7 +79,8 @@ def test_feeds_of_feeds_with_joins_give_what_they_mean(
 def test_pattern_joins_give_what_they_mean(text: str, inner: Query, items: list[Item], size: int) -> None:
     (statement,) = parse(text)
     assert isinstance(statement, Ask)
-    plan = plan_of({"V": inner}, statement.query)
+    assert isinstance(SELECTED, Ask)
+    plan = plan_of({"V": inner, "S": SELECTED.query}, statement.query)
     assert found(plan, items, size) == meant(plan, items)
 
 
@@ -73,6 +89,8 @@ def test_pattern_joins_give_what_they_mean(text: str, inner: Query, items: list[
 def test_a_plan_survives_being_written_down(defined: dict[str, Query], text: str) -> None:
     (statement,) = parse(text)
     assert isinstance(statement, Ask)
+    assert isinstance(SELECTED, Ask)
+    defined = {**defined, "S": SELECTED.query}
     plan = Union((plan_of(defined, defined["X"]), plan_of(defined, statement.query)))
     again = plan_from_json(json.loads(json.dumps(plan_to_json(plan))))
     assert again == plan

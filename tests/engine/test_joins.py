@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
@@ -25,7 +26,7 @@ from feedweir.items.schema import items_of
 from feedweir.keeper.names import DefinedNames
 from feedweir.keeper.weir import Weir
 from tests.engine.test_crashes import Countdown, Crash
-from tests.naive import elements_of
+from tests.naive import Element, annotated, elements_of
 
 START = datetime(2026, 6, 1, tzinfo=UTC)
 SOURCES = ("Post", "Crier", "Notes")
@@ -57,13 +58,30 @@ create feed Near from xscl {
     Notes//item->z[.//author->c]
 };
 create feed Shaped from xscl { Notes//item->x[.//title->t] };
+create feed Made from xscl {
+    SELECT <item><title>{$t} by {$a}</title><by who="{$b}"/></item>
+    FROM Post//item->x[.//author->a][.//title->t] JOIN{a = b, 1 day} Crier//item->y[.//author->b]
+};
+SELECT <note>{$t}</note> FROM Notes//item[.//title->t] PUBLISH Noted;
+create feed OfMade from Made as $m where $m[title contains 'river' and path '/item/by'];
+create feed AfterMade from xscl {
+    SELECT <both>{$w} {$c}</both>
+    FROM Made/item[by/@who->w] FOLLOWED BY{w = c, 2 items} Notes//item[author->c]
+};
+create feed Nested from xscl { Followed/result[item/title->t] JOIN{t = u, 3 days} Noted/note->u };
+create feed NearMade from Notes as $n join last 5 items on Made as $m
+    with $n[title similar window.title at least 0.1];
 create feed Mixed from (Followed | Near | Shaped as $s) as $all
     where $s[title contains 'music'] and $all[not (title contains 'otter')];
 """
-JOINED = ("Alike", "Same", "Linked", "Both", "Recent", "Wet", "Deeper", "Followed", "Near", "Shaped", "Mixed")
+JOINED = (
+    *("Alike", "Same", "Linked", "Both", "Recent", "Wet", "Deeper", "Followed", "Near", "Shaped", "Mixed"),
+    *("Made", "Noted", "OfMade", "AfterMade", "Nested", "NearMade"),
+)
 
-Feeds: TypeAlias = dict[str, list[tuple[int, dict[str, tuple[int, ...]]]]]
-"""By feed: (seq, partners by join identifier) of every element, in stream order."""
+Partners: TypeAlias = dict[str, tuple[int, ...]]
+Feeds: TypeAlias = dict[str, list[tuple[int, Partners, list[Item]]]]
+"""By feed, in stream order: the number of every element, its partners, and what it is shown as."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +150,8 @@ def published(weir: Weir) -> Feeds:
         id_ = weir.catalog.feeds.named(name).id
         seqs = sorted(weir.store.seqs(id_).tolist())
         annotations = weir.store.annotations(id_, seqs)
-        feeds[name] = [(seq, annotations.get(seq, {})) for seq in seqs]
+        shown = weir.shelves.elements(id_, seqs)
+        feeds[name] = [(seq, annotations.get(seq, {}), [entry.item for entry in shown[seq]]) for seq in seqs]
     return feeds
 
 
@@ -141,12 +160,19 @@ def obvious(weir: Weir, items: Sequence[Item]) -> Feeds:
     _, definitions = weir.catalog.feeds.definitions()
     names = DefinedNames(definitions)
     plans = {one.name: plan for one in definitions if (plan := names.plan_of(one.name)) is not None}
-    return {
-        name: [
-            (element.item.seq, dict(element.annotation)) for element in elements_of(plans[name], items, plans)
-        ]
-        for name in JOINED
-    }
+    return {name: grouped(elements_of(plans[name], items, plans)) for name in JOINED}
+
+
+def grouped(elements: Sequence[Element]) -> list[tuple[int, Partners, list[Item]]]:
+    """Documents that one item completed stand together, with the partners of all of them."""
+    found = []
+    for seq, group in groupby(elements, key=lambda element: element.item.seq):
+        many = list(group)
+        together = Element(many[0].item)
+        for identifier, seqs in (pair for element in many for pair in element.annotation):
+            together = annotated(together, identifier, seqs)
+        found.append((seq, dict(together.annotation), [element.item for element in many]))
+    return found
 
 
 def items_in(weir: Weir) -> list[Item]:
@@ -298,7 +324,7 @@ def test_a_join_that_fails_is_named_and_the_others_go_on(
         assert feeds["Alike"]
         assert not feeds["Followed"]
         failing = {failure.resource for failure in weir.catalog.failures.latest(kind="feed")}
-        assert failing == {"Followed", "Near", "Mixed"}
+        assert failing == {"Followed", "Near", "Mixed", "Made", "OfMade", "AfterMade", "Nested", "NearMade"}
 
 
 def test_damaged_joins_are_compiled_again(tmp_path: Path) -> None:

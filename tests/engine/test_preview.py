@@ -56,10 +56,12 @@ def test_a_back_test_finds_what_the_live_feed_got(history: list[Entry]) -> None:
             live = sorted(weir.store.seqs(record.id).tolist(), reverse=True)
             assert trial.searched == len(history)
             assert trial.hits == len(live)
-            assert [sample.item.seq for sample in trial.samples] == live[:20]
+            shown = weir.shelves.elements(record.id, live)
+            entries = [entry.item for seq in live for entry in reversed(shown[seq])]
+            assert [sample.item for sample in trial.samples] == entries[:20]
             annotations = weir.store.annotations(record.id, live)
             found = [dict(sample.annotation) for sample in trial.samples]
-            assert found == [annotations.get(seq, {}) for seq in live[:20]]
+            assert found == [annotations.get(item.seq, {}) for item in entries[:20]]
             days = Counter(item.arrived.date() for item in items_in(weir) if item.seq in live)
             assert dict(trial.per_day) == dict(days)
 

@@ -9,7 +9,16 @@ from feedweir.deliver.address import Address
 from feedweir.deliver.identity import entry_id, source_id
 from feedweir.deliver.plain import language_tag, legal_values, rfc3339
 from feedweir.deliver.view import EntryView, FeedView
-from feedweir.deliver.xml_writer import ATOM, XML, add_extensions, child, namespaces_of, root, to_bytes
+from feedweir.deliver.xml_writer import (
+    ATOM,
+    XML,
+    add_document,
+    add_extensions,
+    child,
+    namespaces_of,
+    root,
+    to_bytes,
+)
 from feedweir.items.model import Item
 
 _A = f"{{{ATOM}}}"
@@ -59,6 +68,7 @@ def _add_entry(feed: etree._Element, entry: EntryView) -> None:
     _add_text(element, item)
     _add_source(element, entry)
     add_extensions(element, item.extensions)
+    add_document(element, item)
 
 
 def _add_dates(element: etree._Element, item: Item) -> None:

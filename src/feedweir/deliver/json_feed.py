@@ -55,7 +55,7 @@ def _attachment(enclosure: Enclosure) -> dict[str, Any]:
 
 
 def _origin(entry: EntryView) -> dict[str, Any]:
-    """What the format has no words for: the source, the revision, the partners of joins, the extensions."""
+    """What the format has no words for: the source, the revision, partners, constructed XML, the extensions."""
     return {
         "source": {
             "name": entry.item.source,
@@ -64,6 +64,7 @@ def _origin(entry: EntryView) -> dict[str, Any]:
             "home_page_url": entry.source_link,
         },
         "revision": entry.item.revision,
+        "document": entry.item.raw if entry.item.made_of else "",
         "joined": {name: [_partner(item) for item in items] for name, items in entry.annotation},
         "extensions": [{"name": name, "value": value} for name, value in entry.item.extensions],
     }

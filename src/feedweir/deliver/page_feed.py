@@ -78,6 +78,7 @@ def entry_summary(entry: EntryView, address: Address) -> Html:
         foreign("h2", tag("a", title, href=address.item(item.seq)), language=item.language),
         tag("p", dotted(provenance(entry, address)), class_="meta"),
         foreign("p", text, language=item.language) if text and text != title else None,
+        tag("pre", tag("code", item.raw), class_="statement") if item.made_of else None,
         partner_list(entry, address),
         category_list(item),
         class_="entry",

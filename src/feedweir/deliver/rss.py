@@ -17,6 +17,7 @@ from feedweir.deliver.xml_writer import (
     CONTENT,
     DC,
     MEDIA,
+    add_document,
     add_extensions,
     child,
     children,
@@ -79,6 +80,7 @@ def _add_item(channel: etree._Element, entry: EntryView) -> None:
         if partner.link:
             child(element, f"{{{ATOM}}}link", rel="related", href=partner.link, title=partner.title)
     add_extensions(element, item.extensions)
+    add_document(element, item)
 
 
 def _add_identity(element: etree._Element, item: Item) -> None:

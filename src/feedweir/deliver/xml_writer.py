@@ -9,11 +9,14 @@ from typing import cast
 from lxml import etree
 
 from feedweir.deliver.plain import legal, legal_values
+from feedweir.items.model import Item
+from feedweir.items.tree import tree_of
 
 ATOM = "http://www.w3.org/2005/Atom"
 CONTENT = "http://purl.org/rss/1.0/modules/content/"
 DC = "http://purl.org/dc/elements/1.1/"
 MEDIA = "http://search.yahoo.com/mrss/"
+WEIR = "urn:feedweir"
 XML = "http://www.w3.org/XML/1998/namespace"
 
 EXTENSIONS = {
@@ -77,3 +80,10 @@ def to_bytes(element: etree._Element) -> bytes:
     etree.indent(element)
     written: bytes = etree.tostring(element, xml_declaration=True, encoding="UTF-8")
     return written + b"\n"
+
+
+def add_document(parent: etree._Element, item: Item) -> None:
+    """The XML of a document that a query constructed, as it is."""
+    if item.made_of:
+        element = etree.SubElement(parent, f"{{{WEIR}}}document", nsmap={"weir": WEIR})
+        element.append(tree_of(item))

@@ -82,6 +82,7 @@ class Manifest:
     batches: int = 1
     """How many batches it was compacted from."""
     annotation_files: tuple[str, ...] = ()
+    made_files: tuple[str, ...] = ()
     feed_failures: dict[str, str] = field(default_factory=dict)
     """By the feed's id why it could not be joined."""
 
@@ -91,7 +92,7 @@ class Manifest:
     @staticmethod
     def from_json(value: dict[str, Any]) -> Manifest:
         sources = {name: SourceReport(**report) for name, report in value["sources"].items()}
-        names = ("item_files", "element_files", "annotation_files")
+        names = ("item_files", "element_files", "annotation_files", "made_files")
         files = {name: tuple(value.get(name, ())) for name in names}
         return Manifest(**{**value, **files, "sources": sources})
 

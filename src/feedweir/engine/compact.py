@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import groupby
 
 from feedweir.engine.batches import PARTS, Manifest
+from feedweir.engine.directory import DataDirectory
 from feedweir.engine.seen import SeenLog
 from feedweir.engine.store import Store
-from feedweir.engine.worker import DataDirectory
 
 FAN_IN = 8
 MOST_ITEMS = 1_000_000
@@ -62,6 +62,7 @@ def _merge(store: Store, run: list[Manifest]) -> None:
         element_count=sum(manifest.element_count for manifest in run),
         batches=sum(manifest.batches for manifest in run),
         annotation_files=(f"{name}.arrow",) if any(manifest.annotation_files for manifest in run) else (),
+        made_files=(f"{name}.arrow",) if any(manifest.made_files for manifest in run) else (),
     )
     if merged.item_files:
         store.write_items(merged.item_files[0], store.item_table(run))
@@ -69,6 +70,8 @@ def _merge(store: Store, run: list[Manifest]) -> None:
         store.write_elements(merged.element_files[0], store.element_table(run))
     if merged.annotation_files:
         store.write_annotations(merged.annotation_files[0], store.annotation_table(run))
+    if merged.made_files:
+        store.write_made(merged.made_files[0], store.made_table(run))
     store.publish(merged)
     for manifest in run:
         store.forget(manifest, with_manifest=manifest is not newest)

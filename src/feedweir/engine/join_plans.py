@@ -37,7 +37,7 @@ def has_joins(plan: Node) -> bool:
 
 
 def _is_plain(node: Node) -> bool:
-    return isinstance(node, (Source, Filter, Union, Block))
+    return isinstance(node, (Source, Filter, Union)) or (isinstance(node, Block) and not node.select)
 
 
 def plain_queries(key: int, plan: Node) -> list[Query]:

@@ -8,31 +8,31 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from feedweir.engine.bindings import bindings
+from feedweir.engine.constructed import Construction, constructed, item_of
 from feedweir.engine.join_plans import JoinSet, Stream
 from feedweir.engine.pattern_joins import Events, Sides, chain_of, completed, reach, since_of
 from feedweir.engine.relating import relates
-from feedweir.engine.store import ANNOTATION_SCHEMA, ELEMENT_SCHEMA
+from feedweir.engine.store import ANNOTATION_SCHEMA, ELEMENT_SCHEMA, MADE_SCHEMA
 from feedweir.engine.window_index import WindowIndex
-from feedweir.engine.windows import EARLIEST, History, Members, before
+from feedweir.engine.windows import EARLIEST, History, Members, Place, before
 from feedweir.match.meaning import Reading, holds
+from feedweir.plan.construct import holes_of
 from feedweir.plan.nodes import AnnotationJoin, Block, Filter, LastItems, PatternJoin, Union, WindowSpec
 
 _log = logging.getLogger(__name__)
 
-PATTERN = "pattern"
-"""The identifier under which the documents of a pattern join's match are kept."""
-
 Annotation: TypeAlias = dict[str, frozenset[int]]
 """By join identifier the numbers of the partners."""
-Elements: TypeAlias = dict[int, Annotation]
-"""The elements of a batch by number, in the order of the stream."""
+Elements: TypeAlias = dict[Place, Annotation]
+"""The elements of a batch by place, in the order of the stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,7 @@ class Joined:
 
     elements: pa.Table
     annotations: pa.Table
+    made: pa.Table
     members: Members
     """The batch's elements of all streams that later batches read."""
     failures: tuple[tuple[int, str], ...] = ()
@@ -91,11 +92,13 @@ class _Step:
         history: History,
     ) -> None:
         self._joins = joins
-        self._readings = readings
+        self._readings: dict[Place, Reading] = {reading.item.place: reading for reading in readings.values()}
+        self._items = {seq: reading.item for seq, reading in readings.items()}
         self._history = history
         self._failures: dict[int, str] = {}
+        self._made: dict[Place, Construction] = {}
         self.results: dict[int, Elements] = {
-            key: {seq: {} for seq in found.get(key, ())} for key in joins.found
+            key: {(seq, (), ""): {} for seq in found.get(key, ())} for key in joins.found
         }
 
     def make(self, stream: Stream) -> None:
@@ -114,19 +117,39 @@ class _Step:
     def elements_of(self, stream: Stream) -> Elements:
         inputs = [self.results.get(key, {}) for key in stream.inputs]
         match stream.node:
-            case Filter(_, predicate) | Block(_, predicate):
-                return {seq: kept for seq, kept in inputs[0].items() if holds(predicate, self._readings[seq])}
+            case Filter(_, predicate) | Block(_, predicate, ""):
+                return {at: kept for at, kept in inputs[0].items() if holds(predicate, self._reading(at))}
             case Union():
                 return merged(inputs)
             case AnnotationJoin() as join:
                 return self._annotated(join, inputs[0], stream.inputs[1])
+            case Block() as block:
+                return merged(self._selected(block, self._reading(at)) for at in inputs[0])
             case PatternJoin() as join:
                 return self._patterns(stream, join)
         raise TypeError(f"a {type(stream.node).__name__} gives no elements of its own")
 
     def members(self, key: int) -> list[Reading]:
         """The batch's elements of a stream."""
-        return [self._readings[seq] for seq in self.results[key]]
+        return [self._reading(place) for place in self.results[key]]
+
+    def _reading(self, place: Place) -> Reading:
+        if place not in self._readings:
+            construction = self._made[place]
+            missing = [seq for seq in construction.made_of if seq not in self._items]
+            self._items.update(self._history.items(missing) if missing else {})
+            self._readings[place] = Reading(item_of(construction, self._items))
+        return self._readings[place]
+
+    def _put(self, construction: Construction) -> Elements:
+        self._made[construction.place] = construction
+        return {construction.place: {}}
+
+    def _selected(self, block: Block, reading: Reading) -> Elements:
+        """The documents that SELECT makes of one document."""
+        wanted = frozenset(holes_of(block.select))
+        ways = bindings(block.pattern, reading.item, wanted)
+        return merged(self._put(constructed([reading.item], block.select, dict(way))) for way in ways)
 
     def _annotated(self, join: AnnotationJoin, primary: Elements, key: int) -> Elements:
         if not primary:
@@ -135,16 +158,16 @@ class _Step:
         old = self._history.window(key, spec, self._since(primary, spec))
         new = WindowIndex(self.members(key))
         kept: Elements = {}
-        for seq, annotation in primary.items():
-            partners = partners_of(self._readings[seq], join, old, new)
+        for place, annotation in primary.items():
+            partners = partners_of(self._reading(place), join, old, new)
             if partners:
-                kept[seq] = with_partners(annotation, join.identifier, partners)
+                kept[place] = with_partners(annotation, join.identifier, partners)
         return kept
 
     def _since(self, primary: Elements, spec: WindowSpec) -> datetime:
         if isinstance(spec, LastItems):
             return EARLIEST
-        return before(min(self._readings[seq].item.arrived for seq in primary), spec.length)
+        return before(min(self._reading(place).item.arrived for place in primary), spec.length)
 
     def _patterns(self, stream: Stream, join: PatternJoin) -> Elements:
         blocks, joins = chain_of(join)
@@ -156,15 +179,13 @@ class _Step:
         sides = [
             Sides(self._history.documents(key, far, since), some) for key, some in zip(keys, new, strict=True)
         ]
-        found: list[Elements] = []
-        for documents, _ in completed(blocks, joins, sides, self._events(stream)):
-            last = max(document.seq for document in documents)
-            others = [document.seq for document in documents if document.seq != last]
-            found.append({last: with_partners({}, PATTERN, others)})
-        return merged(found)
+        return merged(
+            self._put(constructed(documents, join.select, way))
+            for documents, way in completed(blocks, joins, sides, self._events(stream))
+        )
 
     def _events(self, stream: Stream) -> Callable[[PatternJoin], Events]:
-        """Of every join in a chain the numbers of the events that its window counts."""
+        """Of every join in a chain the places of the events that its window counts."""
         streams: dict[int, Stream] = {}
         at: Stream | None = stream
         while at is not None and isinstance(at.node, PatternJoin):
@@ -172,37 +193,61 @@ class _Step:
             at = self._joins.made.get(at.inputs[0])
 
         def events(join: PatternJoin) -> Events:
-            left, right = (self._joins.below.get(key, key) for key in streams[id(join)].inputs)
-            return Events(self._seqs(left), self._seqs(right))
+            left, right = streams[id(join)].inputs
+            return Events(self._counted(left), self._counted(right))
 
         return events
 
-    def _seqs(self, key: int) -> list[int]:
-        return [*self._history.seqs(key), *self.results[key]]
+    def _counted(self, key: int) -> list[Place]:
+        """What a window counts of a side: the documents that a block reads, or those that completed an inner join."""
+        below = self._joins.below.get(key)
+        if below is not None:
+            return [*self._history.places(below), *self.results[below]]
+        seqs = [*(seq for seq, *_ in self._history.places(key)), *(seq for seq, *_ in self.results[key])]
+        return [(seq, (), "") for seq in dict.fromkeys(seqs)]
 
     def joined(self) -> Joined:
         kept = {key: self.results[key] for key in (*self._joins.found, *sorted(self._joins.kept))}
         feeds = {feed: self.results[key] for feed, key in self._joins.roots}
         made = {**feeds, **{key: kept[key] for key in self._joins.kept}}
-        pairs = [(feed, seq) for feed in sorted(made) for seq in made[feed]]
-        rows = [
-            (feed, seq, identifier, partner)
-            for feed in sorted(feeds)
-            for seq, annotation in feeds[feed].items()
-            for identifier in sorted(annotation)
-            for partner in sorted(annotation[identifier])
-        ]
         return Joined(
-            elements=_table(pairs, ELEMENT_SCHEMA),
-            annotations=_table(rows, ANNOTATION_SCHEMA),
-            members={key: [self._readings[seq] for seq in elements] for key, elements in kept.items()},
+            elements=_table(_pairs(made), ELEMENT_SCHEMA),
+            annotations=_table(list(_partner_rows(feeds)), ANNOTATION_SCHEMA),
+            made=_table(list(self._made_rows(made)), MADE_SCHEMA),
+            members={key: [self._reading(place) for place in elements] for key, elements in kept.items()},
             failures=tuple(
                 (feed, self._failures[key]) for feed, key in self._joins.roots if key in self._failures
             ),
         )
 
+    def _made_rows(self, streams: Mapping[int, Elements]) -> Iterator[tuple[Any, ...]]:
+        for feed in sorted(streams):
+            shown = {place[0] for place in streams[feed] if place[1]}
+            for place in streams[feed]:
+                if place[1]:
+                    one = self._made[place]
+                    yield feed, place[0], list(one.made_of), one.xml, one.is_selected
+                elif place[0] in shown:
+                    yield feed, place[0], [], "", False
 
-def _table(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.Table:
+
+def _pairs(streams: Mapping[int, Elements]) -> list[tuple[int, int]]:
+    return [(feed, seq) for feed in sorted(streams) for seq in dict.fromkeys(at[0] for at in streams[feed])]
+
+
+def _partner_rows(feeds: Mapping[int, Elements]) -> Iterator[tuple[Any, ...]]:
+    for feed in sorted(feeds):
+        by_seq: dict[int, Annotation] = {}
+        for place, annotation in feeds[feed].items():
+            for identifier, partners in annotation.items():
+                known = by_seq.get(place[0], {})
+                by_seq[place[0]] = with_partners(known, identifier, partners)
+        for seq, annotation in by_seq.items():
+            for identifier in sorted(annotation):
+                yield from ((feed, seq, identifier, partner) for partner in sorted(annotation[identifier]))
+
+
+def _table(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
     return pa.Table.from_arrays(
         [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
@@ -215,7 +260,7 @@ def partners_of(primary: Reading, join: AnnotationJoin, old: WindowIndex, new: W
     Its window holds what came not later, within the length or number; `old` was there before the batch.
     """
     item, spec = primary.item, join.window.spec
-    arrived = bisect_right(new.readings, item.seq, key=lambda reading: reading.item.seq)
+    arrived = bisect_right(new.readings, item.place, key=lambda reading: reading.item.place)
     first_old, first_new, since = 0, 0, EARLIEST
     if isinstance(spec, LastItems):
         first_new = max(arrived - spec.count, 0)
@@ -231,7 +276,7 @@ def partners_of(primary: Reading, join: AnnotationJoin, old: WindowIndex, new: W
     return [
         other.item.seq
         for other in near
-        if other.item.seq != item.seq
+        if other.item.place != item.place
         and (other.item.time > since or isinstance(spec, LastItems))
         and relates(join.predicate, primary, other)
     ]
@@ -246,9 +291,9 @@ def merged(ways: Iterable[Elements]) -> Elements:
     """Each element once, in the order of the stream, with all partners that any way to it has found."""
     found: Elements = {}
     for elements in ways:
-        for seq, annotation in elements.items():
-            known = found.get(seq, {})
+        for place, annotation in elements.items():
+            known = found.get(place, {})
             for identifier, partners in annotation.items():
                 known = with_partners(known, identifier, partners)
-            found[seq] = known
+            found[place] = known
     return dict(sorted(found.items()))

@@ -14,9 +14,10 @@ from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from feedweir.engine.bindings import bindings
-from feedweir.engine.windows import EARLIEST, before
+from feedweir.engine.windows import EARLIEST, Place, before
 from feedweir.items.model import Item
 from feedweir.match.meaning import Reading
+from feedweir.plan.construct import holes_of
 from feedweir.plan.nodes import Block, LastItems, PatternJoin, TimeSpan
 
 Found: TypeAlias = tuple[tuple[Item, ...], dict[str, str]]
@@ -33,10 +34,10 @@ class Sides:
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """For a window of so many events: the numbers of those of the left and of the right, ascending."""
+    """For a window of so many events: the places of those of the left and of the right, ascending."""
 
-    left: Sequence[int]
-    right: Sequence[int]
+    left: Sequence[Place]
+    right: Sequence[Place]
 
 
 def chain_of(node: PatternJoin) -> tuple[list[Block], list[PatternJoin]]:
@@ -76,6 +77,7 @@ def completed(
 ) -> list[Found]:
     """Every match with a document of the batch."""
     wanted = frozenset(name for join in joins for pair in join.equalities for name in pair)
+    wanted |= frozenset(holes_of(joins[-1].select))
     old, new = _witnesses(blocks[0], sides[0].old, wanted), _witnesses(blocks[0], sides[0].new, wanted)
     for place, join in enumerate(joins, 1):
         right_old = _witnesses(blocks[place], sides[place].old, wanted)
@@ -113,20 +115,20 @@ class _Pairing:
                     yield (*documents, other), {**way, **more}
 
     def _fits(self, documents: tuple[Item, ...], other: Item) -> bool:
-        if any(document.seq == other.seq for document in documents):
+        if any(document.place == other.place for document in documents):
             return False
         window = self.join.window
         if isinstance(window, LastItems):
-            return self._is_near(max(document.seq for document in documents), other.seq, window.count)
+            return self._is_near(max(document.place for document in documents), other.place, window.count)
         apart = other.time - max(document.time for document in documents)
         if self.join.kind == "followed by":
             return timedelta() < apart <= window.length
         return abs(apart) <= window.length
 
-    def _is_near(self, last: int, other: int, count: int) -> bool:
+    def _is_near(self, last: Place, other: Place, count: int) -> bool:
         """Fewer than `count` events of the earlier side lie between."""
         if self.join.kind == "followed by" and last > other:
             return False
-        seqs = self.events.left if last < other else self.events.right
+        events = self.events.left if last < other else self.events.right
         low, high = sorted((last, other))
-        return bisect_left(seqs, high) - bisect_right(seqs, low) < count
+        return bisect_left(events, high) - bisect_right(events, low) < count

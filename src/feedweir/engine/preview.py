@@ -15,10 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from feedweir.engine.batches import Manifest
+from feedweir.engine.constructed import PATTERN, items_shown, parts_of
 from feedweir.engine.join_plans import JoinFeed, JoinSet, compile_plan
 from feedweir.engine.joining import join_batch
 from feedweir.engine.stage import match_items
-from feedweir.engine.store import Annotations, Store
+from feedweir.engine.store import Annotations, Made, Store, made_in
 from feedweir.engine.windows import MemoryHistory, readings_of
 from feedweir.items.model import Item
 from feedweir.items.numbering import segment_of
@@ -62,7 +63,7 @@ class Trial:
 
 def backtest(plan: Node, store: Store, *, samples: int = 20) -> Trial:
     """Try an expanded plan out on everything that is stored."""
-    return _trial(_found(plan, list(reversed(store.manifests())), store, after=None), samples)
+    return _trial(_found(plan, list(reversed(store.manifests())), store, after=None), samples, store)
 
 
 def preview(plan: Node, store: Store, *, items: int = 1_000, samples: int = 20) -> Trial:
@@ -71,18 +72,26 @@ def preview(plan: Node, store: Store, *, items: int = 1_000, samples: int = 20) 
     compiled = compile_plan(_THIS, plan)
     if isinstance(compiled, JoinFeed):
         manifests = store.manifests()
-    return _trial(_found(plan, list(reversed(manifests)), store, after), samples)
+    return _trial(_found(plan, list(reversed(manifests)), store, after), samples, store)
 
 
-def elements_until(plan: Node, store: Store, seq: int) -> Annotations:
-    """The elements of an expanded plan up to a number, with their partners: what the live feed would have."""
+def element_at(plan: Node, store: Store, seq: int) -> StoredElement | None:
+    """The element of that number in an expanded plan, if it is there: what the live feed would have."""
     manifests = [one for one in reversed(store.manifests()) if one.after < segment_of(seq)]
-    found: Annotations = {}
     for hits in _found(plan, manifests, store, after=None):
-        for number in hits.seqs:
-            if number <= seq:
-                found[number] = hits.annotations.get(number, {})
-    return found
+        if seq in hits.seqs:
+            partners = {**hits.annotations.get(seq, {}), **_parts(seq, hits.made)}
+            shown = _samples(list(items_of(store.items([seq]))), hits, store)
+            return StoredElement(partners, tuple(sample.item for sample in shown))
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredElement:
+    """By join identifier the numbers of its partners, and what it is shown as."""
+
+    partners: dict[str, tuple[int, ...]]
+    items: tuple[Item, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +102,7 @@ class Hits:
     items: pa.Table
     seqs: tuple[int, ...]
     annotations: Annotations = field(default_factory=dict)
+    made: Made = field(default_factory=dict)
 
 
 def _newest(store: Store, items: int) -> tuple[list[Manifest], int | None]:
@@ -157,15 +167,24 @@ class _Replay:
         for row in joined.annotations.to_pylist():
             partners = annotations.setdefault(row["seq"], {})
             partners[row["join"]] = (*partners.get(row["join"], ()), row["partner"])
-        return Hits(batch.num_rows, table, tuple(own.column("seq").to_pylist()), annotations)
+        made = made_in(joined.made.filter(pc.equal(joined.made.column("feed"), _THIS)))
+        return Hits(batch.num_rows, table, tuple(own.column("seq").to_pylist()), annotations, made)
 
 
 def _later(hits: Hits, after: int) -> Hits:
     asked = pc.sum(pc.greater(hits.items.column("seq"), after)).as_py() or 0
-    return Hits(asked, hits.items, tuple(seq for seq in hits.seqs if seq > after), hits.annotations)
+    seqs = tuple(seq for seq in hits.seqs if seq > after)
+    return Hits(asked, hits.items, seqs, hits.annotations, hits.made)
 
 
-def _trial(found: Iterator[Hits], samples: int) -> Trial:
+def _parts(number: int, made: Made) -> dict[str, tuple[int, ...]]:
+    """What an element's documents are made of apart from itself, as partners of the pattern."""
+    if number not in made:
+        return {}
+    return {PATTERN: tuple(seq for seq in parts_of({number: made[number]}) if seq != number)}
+
+
+def _trial(found: Iterator[Hits], samples: int, store: Store) -> Trial:
     searched = hits = 0
     days: Counter[date] = Counter()
     newest: list[SampleMatch] = []
@@ -175,9 +194,14 @@ def _trial(found: Iterator[Hits], samples: int) -> Trial:
         matched = batch.items.filter(pc.is_in(batch.items.column("seq"), pa.array(batch.seqs, pa.int64())))
         days.update(matched.column("arrived").cast(pa.date32()).to_pylist())
         last = matched.sort_by("seq").slice(max(matched.num_rows - samples, 0))
-        newest = [*newest, *(_sample(item, batch.annotations) for item in items_of(last))][-samples:]
+        newest = [*newest, *_samples(list(items_of(last)), batch, store)][-samples:]
     return Trial(searched, hits, tuple(sorted(days.items())), tuple(reversed(newest)))
 
 
-def _sample(item: Item, annotations: Annotations) -> SampleMatch:
-    return SampleMatch(item, tuple(sorted(annotations.get(item.seq, {}).items())))
+def _samples(elements: list[Item], hits: Hits, store: Store) -> list[SampleMatch]:
+    made = {item.seq: hits.made[item.seq] for item in elements if item.seq in hits.made}
+    parts = {item.seq: item for item in items_of(store.items(parts_of(made)))} if made else {}
+    return [
+        SampleMatch(item, tuple(sorted(hits.annotations.get(item.seq, {}).items())))
+        for item in items_shown(elements, made, parts)
+    ]

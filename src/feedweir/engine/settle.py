@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow.compute as pc
 
 from feedweir.engine.batches import Assignment, Manifest, Receipt, manifest_of
+from feedweir.engine.directory import DataDirectory
 from feedweir.engine.join_plans import JoinSet, load_joins
 from feedweir.engine.joining import Joined, join_batch
 from feedweir.engine.sets import joins_path
 from feedweir.engine.store import Store
 from feedweir.engine.windows import StoredHistory, readings_of
-from feedweir.engine.worker import DataDirectory
 from feedweir.items.schema import items_of
 
 
@@ -80,4 +80,7 @@ class Settler:
         if joined.annotations.num_rows:
             self._store.write_annotations(name, joined.annotations)
             manifest = replace(manifest, annotation_files=(name,))
+        if joined.made.num_rows:
+            self._store.write_made(name, joined.made)
+            manifest = replace(manifest, made_files=(name,))
         return manifest

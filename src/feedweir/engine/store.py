@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from feedweir.engine.batches import Assignment, Manifest, Receipt
+from feedweir.engine.constructed import Construction
 from feedweir.engine.files import open_arrow, replace_arrow, replace_json, replace_parquet
 from feedweir.engine.stage import News
 from feedweir.items.numbering import segment_of
@@ -29,11 +30,24 @@ _I64 = npt.NDArray[np.int64]
 Annotations: TypeAlias = dict[int, dict[str, tuple[int, ...]]]
 """By number of an element and join identifier the numbers of the partners."""
 
+Made: TypeAlias = dict[int, tuple[Construction, ...]]
+"""By number of an element the documents that it stands for."""
+
 ELEMENT_SCHEMA = pa.schema([("feed", pa.int64()), ("seq", pa.int64())])
 ANNOTATION_SCHEMA = pa.schema(
     [("feed", pa.int64()), ("seq", pa.int64()), ("join", pa.string()), ("partner", pa.int64())]
 )
 """Of an element of a feed with joins: under which join it was joined with which item."""
+MADE_SCHEMA = pa.schema(
+    [
+        ("feed", pa.int64()),
+        ("seq", pa.int64()),
+        ("made_of", pa.list_(pa.int64())),
+        ("xml", pa.string()),
+        ("is_selected", pa.bool_()),
+    ]
+)
+"""Documents that an element of a feed stands for; nothing to be made of says that the item itself is there, too."""
 ROWS_PER_GROUP = 1_000
 _PATIENCE = 3
 
@@ -48,6 +62,7 @@ class Store:
         self._items = directory / "items"
         self._elements = directory / "elements"
         self._annotations = directory / "annotations"
+        self._made = directory / "made"
         self._manifests: dict[tuple[str, int], Manifest] = {}
         self._mapped: dict[str, tuple[_I64, _I64]] = {}
 
@@ -79,6 +94,9 @@ class Store:
     def write_annotations(self, name: str, annotations: pa.Table) -> None:
         replace_arrow(self._annotations / name, annotations)
 
+    def write_made(self, name: str, made: pa.Table) -> None:
+        replace_arrow(self._made / name, made)
+
     def publish(self, manifest: Manifest) -> None:
         """Make a batch exist."""
         replace_json(self._path(manifest.upto), manifest.to_json())
@@ -94,6 +112,8 @@ class Store:
             self._mapped.pop(name, None)
         for name in manifest.annotation_files:
             (self._annotations / name).unlink(missing_ok=True)
+        for name in manifest.made_files:
+            (self._made / name).unlink(missing_ok=True)
 
     # Reading
 
@@ -189,6 +209,28 @@ class Store:
         tables = [ANNOTATION_SCHEMA.empty_table(), *(open_arrow(self._annotations / name) for name in names)]
         return pa.concat_tables(tables).sort_by([(name, "ascending") for name in ANNOTATION_SCHEMA.names])
 
+    def made(self, feed: int, seqs: Sequence[int]) -> Made:
+        """Of the elements with these numbers that stand for constructed documents: those, in order."""
+        return _again_if_compacted(lambda: self._made_by(feed, seqs))
+
+    def _made_by(self, feed: int, seqs: Sequence[int]) -> Made:
+        found: Made = {}
+        for manifest, wanted in _by_manifest(self.manifests(), sorted(set(seqs))):
+            if not manifest.made_files:
+                continue
+            table = self.made_table([manifest])
+            chosen = pc.and_(
+                pc.equal(table["feed"], feed), pc.is_in(table["seq"], pa.array(wanted, pa.int64()))
+            )
+            found |= made_in(table.filter(chosen))
+        return found
+
+    def made_table(self, manifests: Sequence[Manifest]) -> pa.Table:
+        """All constructed documents of some batches, sorted by feed and seq."""
+        names = [name for manifest in manifests for name in manifest.made_files]
+        tables = [MADE_SCHEMA.empty_table(), *(open_arrow(self._made / name) for name in names)]
+        return pa.concat_tables(tables).sort_by([("feed", "ascending"), ("seq", "ascending")])
+
     def _items_of(self, manifest: Manifest, seqs: list[int], arrived_after: datetime | None) -> pa.Table:
         paths = [self._items / name for name in manifest.item_files]
         wanted = pc.field("seq").isin(seqs)
@@ -215,6 +257,15 @@ class Store:
 
     def _path(self, upto: int) -> Path:
         return self._batches / f"{upto:012d}.json"
+
+
+def made_in(table: pa.Table) -> Made:
+    """The constructed documents of one feed, in order."""
+    found: Made = {}
+    for row in table.to_pylist():
+        one = Construction(tuple(row["made_of"]), row["xml"], row["is_selected"])
+        found[row["seq"]] = (*found.get(row["seq"], ()), one)
+    return {seq: tuple(sorted(many, key=lambda one: one.place)) for seq, many in found.items()}
 
 
 def _again_if_compacted(read: Callable[[], T]) -> T:

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from feedweir.engine.preview import StoredElement
 from feedweir.items.attributes import values_of
 from feedweir.items.model import Item
 from feedweir.language import format_predicate
 from feedweir.match.matches import Span
 from feedweir.match.meaning import Reading, holds
 from feedweir.match.spans import spans_of
-from feedweir.plan.expand import Lookup
+from feedweir.plan.expand import Lookup, expand
 from feedweir.plan.explain import label
 from feedweir.plan.nodes import AnnotationJoin, Block, Feed, Filter, Node, PatternJoin, Source, Union
 from feedweir.plan.predicates import And, AtLeast, Contains, Not, Or, Predicate
-from feedweir.plan.walk import inputs_of
+from feedweir.plan.walk import inputs_of, postorder
 
-Partners: TypeAlias = dict[str, tuple[int, ...]]
-JoinedAs: TypeAlias = Callable[[Node], Partners | None]
-"""The partners that an item has found in a plan with joins; None when it is not in there."""
+JoinedAs: TypeAlias = Callable[[Node], StoredElement | None]
+"""What an item is in a plan with joins; None when it is not in there."""
 
 MAX_DEPTH = 200
 """Feeds of feeds that are explained one inside the other."""
@@ -81,14 +81,27 @@ class _Explainer:
                 return Clause(label(node), is_from, "" if is_from else f"the item is from {source}")
             case Feed(name):
                 return self._feed(name, depth)
-            case Filter(_, predicate) | Block(_, predicate):
-                clause = self.predicate(predicate)
-                return Clause("σ", parts[0].holds and clause.holds, parts=(clause, *parts))
+            case Filter(_, predicate) | Block(_, predicate, ""):
+                told = self._told(node, predicate)
+                return Clause("σ", parts[0].holds and told.holds, parts=(told, *parts))
             case Union():
                 return Clause(label(node), any(part.holds for part in parts), parts=parts)
-            case AnnotationJoin() | PatternJoin():
+            case AnnotationJoin() | PatternJoin() | Block():
                 return self._joined(node, parts)
         return Clause(label(node), all(part.holds for part in parts), parts=parts)
+
+    def _told(self, node: Filter | Block, predicate: Predicate) -> Clause:
+        """The predicate on the item; where it is asked of documents that were made of it, on one that satisfies it."""
+        if not self._makes_documents(node.input):
+            return self.predicate(predicate)
+        element = self.joined_as(node.input)
+        readings = [Reading(item) for item in element.items] if element else [self.reading]
+        chosen = next((one for one in readings if holds(predicate, one)), readings[0])
+        return replace(self, reading=chosen).predicate(predicate)
+
+    def _makes_documents(self, node: Node) -> bool:
+        kinds = postorder(expand(node, self.lookup))
+        return any(isinstance(one, PatternJoin) or (isinstance(one, Block) and one.select) for one in kinds)
 
     def _feed(self, name: str, depth: int) -> Clause:
         definition = self.lookup(name)
@@ -98,12 +111,12 @@ class _Explainer:
         return Clause(f"feed {name}", inner.holds, parts=(inner,))
 
     def _joined(self, node: Node, parts: tuple[Clause, ...]) -> Clause:
-        partners = self.joined_as(node)
-        if partners is None:
+        element = self.joined_as(node)
+        if element is None:
             missing = all(part.holds for part in parts)
             return Clause(label(node), False, "no partner was there" if missing else "", parts=parts)
         told = "; ".join(
-            f"{name}: items {', '.join(map(str, seqs))}" for name, seqs in sorted(partners.items())
+            f"{name}: items {', '.join(map(str, seqs))}" for name, seqs in sorted(element.partners.items())
         )
         return Clause(label(node), True, told, parts=parts)
 

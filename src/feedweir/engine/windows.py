@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol, TypeAlias
 
-from feedweir.engine.store import Store
+from feedweir.engine.constructed import Construction, items_shown, parts_of
+from feedweir.engine.store import Made, Store
 from feedweir.engine.window_index import WindowIndex
 from feedweir.items.model import Item
 from feedweir.items.schema import items_of
@@ -17,6 +18,8 @@ from feedweir.plan.nodes import LastItems, TimeSpan, WindowSpec
 
 EARLIEST = datetime.min.replace(tzinfo=UTC)
 
+Place: TypeAlias = tuple[int, tuple[int, ...], str]
+"""Where an item or a constructed document stands in the stream (`Item.place`)."""
 Members: TypeAlias = Mapping[int, Sequence[Reading]]
 """By key of a stream its elements of a batch, in the order of the stream."""
 
@@ -35,8 +38,11 @@ class History(Protocol):
     def documents(self, key: int, reach: timedelta | None, since: datetime) -> Sequence[Reading]:
         """At least those whose time is later than `since`, with their XML. `reach` None is for all."""
 
-    def seqs(self, key: int) -> Sequence[int]:
-        """The numbers of all."""
+    def places(self, key: int) -> Sequence[Place]:
+        """Those of all."""
+
+    def items(self, seqs: Sequence[int]) -> Mapping[int, Item]:
+        """The items that constructed documents are made of."""
 
 
 class MemoryHistory:
@@ -44,6 +50,7 @@ class MemoryHistory:
 
     def __init__(self) -> None:
         self._streams: defaultdict[int, WindowIndex] = defaultdict(WindowIndex)
+        self._items: dict[int, Item] = {}
 
     def window(self, key: int, spec: WindowSpec, since: datetime) -> WindowIndex:
         return self._streams[key]
@@ -51,12 +58,16 @@ class MemoryHistory:
     def documents(self, key: int, reach: timedelta | None, since: datetime) -> Sequence[Reading]:
         return self._streams[key].readings
 
-    def seqs(self, key: int) -> Sequence[int]:
-        return [reading.item.seq for reading in self._streams[key].readings]
+    def places(self, key: int) -> Sequence[Place]:
+        return [reading.item.place for reading in self._streams[key].readings]
+
+    def items(self, seqs: Sequence[int]) -> Mapping[int, Item]:
+        return {seq: self._items[seq] for seq in seqs}
 
     def learn(self, members: Members) -> None:
         for key, readings in members.items():
             self._streams[key].extend(readings)
+            self._items.update({one.item.seq: one.item for one in readings if not one.item.made_of})
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +111,13 @@ class StoredHistory:
         spec = None if reach is None else TimeSpan(reach)
         return self._window(_Slot(key, spec, has_xml=True), since).readings
 
-    def seqs(self, key: int) -> Sequence[int]:
-        found: list[int] = self._store.seqs(key)[::-1].tolist()
-        return found
+    def places(self, key: int) -> Sequence[Place]:
+        seqs: list[int] = self._store.seqs(key)[::-1].tolist()
+        made = self._store.made(key, seqs)
+        return [place for seq in seqs for place in _places(seq, made)]
+
+    def items(self, seqs: Sequence[int]) -> Mapping[int, Item]:
+        return {item.seq: item for item in items_of(self._store.items(seqs))}
 
     def learn(self, upto: int, members: Members) -> None:
         """The batch was published: its members are history now."""
@@ -126,7 +141,15 @@ class StoredHistory:
         seqs = self._store.seqs(slot.key, limit).tolist()
         # An item's time is never later than its arrival, by which the log can skip what is too old.
         table = self._store.items(seqs, arrived_after=since if isinstance(slot.spec, TimeSpan) else None)
-        return [_kept(Reading(item), slot) for item in items_of(table)]
+        items = list(items_of(table))
+        made = self._store.made(slot.key, [item.seq for item in items])
+        shown = items_shown(items, made, self.items(parts_of(made))) if made else items
+        return [_kept(Reading(item), slot) for item in shown]
+
+
+def _places(seq: int, made: Made) -> list[Place]:
+    constructions = made.get(seq, (Construction(()),))
+    return [one.place if one.made_of else (seq, (), "") for one in constructions]
 
 
 _SWEEPS = 8

@@ -44,11 +44,18 @@ class Item:
     """(`prefix:name`, text) for every element of a namespace that has no attribute of its own, in order."""
     raw: str = ""
     """The item's own XML (or JSON) text."""
+    made_of: tuple[int, ...] = ()
+    """Of a document that a query constructed: the numbers of the items that it was made of. `seq` is the last of them."""
 
     @property
     def time(self) -> datetime:
         """The time windows go by: publication, or arrival when undated or dated in the future."""
         return self.arrived if self.published is None else min(self.published, self.arrived)
+
+    @property
+    def place(self) -> tuple[int, tuple[int, ...], str]:
+        """Where it stands in the stream: a constructed document comes right after the item that completed it."""
+        return (self.seq, self.made_of, self.identity if self.made_of else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
+from feedweir.plan.construct import filled, holes_of
 from feedweir.plan.nodes import Block, Feed, Node, PatternJoin, Source
 
-_HOLE = re.compile(r"\{\$([A-Za-z_][\w.'-]*)\}")
+__all__ = ["JoinQuery", "blocks_of", "filled", "holes_of", "stream_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,20 +18,6 @@ class JoinQuery:
     key: int
     join: PatternJoin
     publish: str = ""
-
-
-def holes_of(select: str) -> tuple[str, ...]:
-    """The variables that a construction names, each once, sorted."""
-    return tuple(sorted(set(_HOLE.findall(select))))
-
-
-def filled(select: str, values: dict[str, str]) -> str:
-    """The construction with its holes filled, as XML text."""
-    return _HOLE.sub(lambda hole: _escaped(values.get(hole[1], "")), select)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
 def stream_name(node: Node) -> str:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from feedweir.catalog import Catalog, Failure, FeedRecord, SourceRecord
 from feedweir.deliver.view import EntryView, FeedKind, FeedSummary, FeedView
+from feedweir.engine.constructed import PATTERN, items_shown, parts_of
 from feedweir.engine.store import Annotations, Store
 from feedweir.items.model import Item
 from feedweir.items.schema import items_of
@@ -62,6 +63,14 @@ class Shelves:
         found = self._entries(list(items_of(self._store.items([seq]))))
         return found[0] if found else None
 
+    def elements(self, feed: int, seqs: Sequence[int]) -> dict[int, tuple[EntryView, ...]]:
+        """Elements of a feed as entries, by number: several where one stands for several documents."""
+        items = list(items_of(self._store.items(seqs)))
+        found: dict[int, tuple[EntryView, ...]] = {}
+        for entry in self._entries(self._shown(items, feed), feed):
+            found[entry.item.seq] = (*found.get(entry.item.seq, ()), entry)
+        return found
+
     def near_names(self, name: str) -> Sequence[str]:
         names = [record.name for record in self._catalog.feeds.all()]
         return get_close_matches(name, names, n=3, cutoff=0.5)
@@ -73,22 +82,28 @@ class Shelves:
             seqs = self._store.seqs(feed, wanted)
             items = _latest_revisions(self._store.items(seqs.tolist()))
             if len(items) >= limit or len(seqs) < wanted:
-                return items[:limit]
+                return self._shown(items[:limit], feed)[:limit]
             wanted *= 2
+
+    def _shown(self, items: list[Item], feed: int) -> list[Item]:
+        """Elements as they are read: constructed documents stand in the place of the item that completed them."""
+        made = self._store.made(feed, [item.seq for item in items])
+        return items_shown(items, made, self._numbered(parts_of(made))) if made else items
+
+    def _numbered(self, seqs: Sequence[int]) -> dict[int, Item]:
+        return {item.seq: item for item in items_of(self._store.items(seqs))} if seqs else {}
 
     def _entries(self, items: list[Item], feed: int | None = None) -> list[EntryView]:
         """`feed` is where they are shown: what its joins found stands with them."""
         sources = {source.name: source for source in self._catalog.sources.all()}
         joined = {} if feed is None else self._store.annotations(feed, [item.seq for item in items])
-        partners = self._partners(joined)
+        seqs = {seq for joins in joined.values() for found in joins.values() for seq in found}
+        seqs.update(seq for item in items for seq in item.made_of)
+        partners = self._numbered(sorted(seqs))
         return [
-            _entry(item, sources.get(item.source), _annotation(joined.get(item.seq, {}), partners))
+            _entry(item, sources.get(item.source), _annotation(joins_of(item, joined), partners))
             for item in items
         ]
-
-    def _partners(self, joined: Annotations) -> dict[int, Item]:
-        seqs = {seq for joins in joined.values() for found in joins.values() for seq in found}
-        return {item.seq: item for item in items_of(self._store.items(sorted(seqs)))} if seqs else {}
 
     def _source(self, record: FeedRecord) -> SourceRecord | None:
         if record.kind != "source":
@@ -113,6 +128,12 @@ class Shelves:
             failure=_current(failure, source),
             failure_count=source.state.failures if source else 0,
         )
+
+
+def joins_of(item: Item, joined: Annotations) -> dict[str, tuple[int, ...]]:
+    """The partners of an element's joins; those of a constructed document are the items that it is made of."""
+    parts = {PATTERN: item.made_of} if item.made_of else {}
+    return {**parts, **joined.get(item.seq, {})}
 
 
 def _current(failure: Failure | None, source: SourceRecord | None) -> str:

@@ -85,10 +85,8 @@ class Materialiser:
         mine: Sequence[int] = seqs[feeds == feed_id].tolist()
         if not mine:
             return None
-        joined = self._store.annotations(feed_id, mine)
-        payloads = [{"seq": seq, "feed": feed_id, "partners": joined.get(seq, {})} for seq in mine]
-        entries = self._views.entries(payloads)
-        newest_first = tuple(entries[seq] for seq in sorted(entries, reverse=True))
+        entries = self._views.entries([{"seq": seq, "feed": feed_id} for seq in mine])
+        newest_first = tuple(entry for key in sorted(entries, reverse=True) for entry in entries[key])
         return replace(self._views.feed(feed_id), entries=newest_first)
 
     def _document(self, derived: Derived, view: FeedView) -> Landed:

@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 
 from feedweir.catalog import Catalog
 from feedweir.engine.explaining import PlanExplanation
-from feedweir.engine.preview import Trial, backtest, elements_until, preview
+from feedweir.engine.preview import StoredElement, Trial, backtest, element_at, preview
 from feedweir.engine.store import Store
-from feedweir.engine.why import Clause, Partners, why
+from feedweir.engine.why import Clause, why
 from feedweir.errors import CatalogError, LanguageError
 from feedweir.items.model import Item
 from feedweir.items.schema import items_of
@@ -61,8 +61,8 @@ class Questions:
         plan: Node = Source(feed) if names.kind_of(feed) == "source" else Feed(feed)
         found = self._item(item)
 
-        def joined_as(node: Node) -> Partners | None:
-            return elements_until(expand(node, names.plan_of), self._store, found.seq).get(found.seq)
+        def joined_as(node: Node) -> StoredElement | None:
+            return element_at(expand(node, names.plan_of), self._store, found.seq)
 
         return why(plan, found, names.plan_of, joined_as)
 

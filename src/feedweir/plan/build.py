@@ -101,7 +101,7 @@ class _Clauses:
 
     def pattern(self, body: PathBlock | BlockJoin, select: str) -> Block | PatternJoin:
         if isinstance(body, PathBlock):
-            return Block(_leaf(body.feed, self.names), TreePattern(body.pattern))
+            return Block(_leaf(body.feed, self.names), TreePattern(body.pattern), select)
         left, right = self.pattern(body.left, ""), self.pattern(body.right, "")
         assert isinstance(right, Block)
         return PatternJoin(body.kind, left, right, body.equalities, body.window, select)

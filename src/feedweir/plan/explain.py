@@ -74,8 +74,8 @@ def detail(node: Node) -> str:
             return f"last {format_window(spec)}"
         case AnnotationJoin(identifier, _, _, predicate):
             return f"{identifier}: {format_join_predicate(predicate)}"
-        case Block(_, pattern):
-            return format_path(pattern.root)
+        case Block(_, pattern, select):
+            return ", ".join([format_path(pattern.root), *([f"select {select}"] if select else [])])
         case PatternJoin(equalities=equalities, window=spec, select=select):
             parts = [
                 " and ".join(f"{one} = {other}" for one, other in equalities),

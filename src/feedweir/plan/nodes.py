@@ -61,6 +61,8 @@ class Block:
 
     input: Node
     pattern: TreePattern
+    select: str = ""
+    """What is made of each binding, as for a pattern join; empty lets the documents through as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,8 @@ class PatternJoin:
     equalities: tuple[tuple[str, str], ...]
     window: WindowSpec
     select: str = ""
-    """The construction of the output document as an XML template with `{$variable}` holes; empty keeps the items."""
+    """The construction of the output document as an XML template with `{$variable}` holes; empty puts the joined
+    documents under a new root."""
 
 
 Node: TypeAlias = Source | Feed | Filter | Union | Window | AnnotationJoin | Block | PatternJoin

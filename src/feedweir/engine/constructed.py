@@ -1,0 +1,140 @@
+"""Documents that XSCL constructs, as items: what SELECT made, or the joined documents under a new root.
+
+A constructed document is read as an item of a feed is: a `title` below its root is its title, and so on. One without a
+title has its whole text for it. Without SELECT it has the attributes of the item that completed it, and its own XML.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+
+from lxml import etree
+
+from feedweir.acquire.parse import parse
+from feedweir.errors import DocumentError
+from feedweir.items.model import Document, Item
+from feedweir.items.tree import tree_of
+from feedweir.plan.construct import filled
+
+PATTERN = "pattern"
+"""The identifier under which readers see the items that a document is made of."""
+_UNDER_A_ROOT = "result"
+_TITLE_CHARS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Construction:
+    """What was made of which items. Without `xml` it is those items' own documents under a new root."""
+
+    made_of: tuple[int, ...]
+    """From left to right."""
+    xml: str = ""
+    is_selected: bool = False
+    """Whether SELECT made it."""
+
+    @property
+    def place(self) -> tuple[int, tuple[int, ...], str]:
+        """That of its item."""
+        return (max(self.made_of), self.made_of, self.identity) if self.made_of else (0, (), "")
+
+    @property
+    def identity(self) -> str:
+        seqs = "+".join(map(str, self.made_of))
+        if not self.xml:
+            return f"{seqs}:{_UNDER_A_ROOT}"
+        digest = blake2b(self.xml.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        return f"{seqs}:{digest}{'' if self.is_selected else f':{_UNDER_A_ROOT}'}"
+
+
+def constructed(documents: Sequence[Item], select: str, values: Mapping[str, str]) -> Construction:
+    """What a match makes; documents that were constructed themselves count with what they are made of."""
+    made_of = tuple(seq for document in documents for seq in document.made_of or (document.seq,))
+    if select:
+        return Construction(made_of, filled(select, values), is_selected=True)
+    is_plain = not any(document.made_of for document in documents)
+    return Construction(made_of, "" if is_plain else under_a_root(documents))
+
+
+def under_a_root(documents: Sequence[Item]) -> str:
+    """Documents side by side in a new one."""
+    inside = "".join(etree.tostring(tree_of(document), encoding="unicode") for document in documents)
+    return f"<{_UNDER_A_ROOT}>{inside}</{_UNDER_A_ROOT}>"
+
+
+def item_of(construction: Construction, items: Mapping[int, Item]) -> Item:
+    """A construction as an item; `items` has those that it is made of."""
+    parts = [items[seq] for seq in construction.made_of]
+    last = max(parts, key=lambda item: item.seq)
+    xml = construction.xml or under_a_root(parts)
+    read = _read(xml, last) if construction.is_selected else replace(last, links=_all_links(parts))
+    return replace(
+        read,
+        seq=last.seq,
+        identity=construction.identity,
+        published=max(item.time for item in parts),
+        arrived=max(item.arrived for item in parts),
+        raw=xml,
+        made_of=construction.made_of,
+    )
+
+
+def items_shown(
+    elements: Iterable[Item], made: Mapping[int, tuple[Construction, ...]], items: Mapping[int, Item]
+) -> list[Item]:
+    """Elements as readers see them: each item itself, or the documents that it stands for."""
+    shown: list[Item] = []
+    for element in elements:
+        for one in made.get(element.seq, (Construction(()),)):
+            shown.append(item_of(one, items) if one.made_of else element)
+    return shown
+
+
+def parts_of(made: Mapping[int, tuple[Construction, ...]]) -> list[int]:
+    """The numbers of all items that these documents are made of."""
+    return sorted({seq for many in made.values() for one in many for seq in one.made_of})
+
+
+def _all_links(items: Sequence[Item]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(link for item in items for link in item.links))
+
+
+def _read(xml: str, last: Item) -> Item:
+    """The attributes that a document's own elements give it; the link and the language may come from the last item."""
+    blank = Item(
+        source=last.source, identity="", arrived=last.arrived, link=last.link, language=last.language
+    )
+    root = _root(xml)
+    if root is None:
+        return blank
+    text = " ".join(str(root.xpath("string()")).split())[:_TITLE_CHARS]
+    found = _as_entry(root, last) or blank
+    return replace(
+        found,
+        title=found.title or text,
+        link=found.link or last.link,
+        links=found.links or ((last.link,) if last.link else ()),
+        language=found.language or last.language,
+        updated=None,
+        revision=last.revision,
+    )
+
+
+def _root(xml: str) -> etree._Element | None:
+    try:
+        return etree.fromstring(xml.encode("utf-8", "replace"), etree.XMLParser(resolve_entities=False))
+    except (etree.XMLSyntaxError, ValueError):
+        return None
+
+
+def _as_entry(root: etree._Element, last: Item) -> Item | None:
+    """Read by the parser of feeds, which also makes its HTML safe."""
+    root.tag = "item"
+    body = f"<rss version='2.0'><channel>{etree.tostring(root, encoding='unicode')}</channel></rss>"
+    try:
+        document = Document(number=0, source=last.source, arrived=last.arrived, body=body.encode())
+        found = parse(document).items
+    except DocumentError:
+        return None
+    return found[0] if found else None
