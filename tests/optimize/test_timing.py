@@ -66,9 +66,9 @@ def test_conjunctions_by_themselves_are_programs() -> None:
 def test_the_index_files_a_conjunction_under_its_rarest_atom() -> None:
     coded = conjunctions([(0, 3), (1, 3), (2,)], SHARE)
     laid = rarest_first(coded, np.ones(4, np.bool_), origin_share=0.9)
-    # under 3: the source (more selective for more at once comes first), then 0 or 1; under 2: the source
+    # under 3: 0 and 1, and below each the source, which refuses little; under 2: the source
     assert laid.matches == pytest.approx(0.05 * 0.5 + 0.05 * 0.2 + 0.1)
-    assert laid.tests == pytest.approx(0.05 * 2 + 0.05 * 2 + 0.1)
+    assert laid.tests == pytest.approx(0.05 * 2 + 0.05 * (0.5 + 0.2) + 0.1)
 
 
 def test_a_source_that_is_rarer_than_any_word_is_what_its_queries_are_found_by() -> None:

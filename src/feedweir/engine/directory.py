@@ -32,6 +32,14 @@ class DataDirectory:
         return self.root / "sets"
 
     @property
+    def plans(self) -> Path:
+        return self.root / "plans"
+
+    @property
+    def observations(self) -> Path:
+        return self.root / "observations"
+
+    @property
     def checkpoint(self) -> Path:
         return self.root / "checkpoint"
 

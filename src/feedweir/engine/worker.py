@@ -9,8 +9,9 @@ import pyarrow as pa
 from feedweir.acquire.landing import LandingLog
 from feedweir.engine.batches import Assignment, Receipt, part_of
 from feedweir.engine.directory import DataDirectory
+from feedweir.engine.observations import ObservationLog, sample_of
 from feedweir.engine.seen import SeenLog
-from feedweir.engine.stage import find_news, match_items
+from feedweir.engine.stage import elements_of, find_news
 from feedweir.engine.store import Store
 from feedweir.items.schema import DOCUMENT_SCHEMA
 from feedweir.match import CompiledSet, open_set
@@ -26,6 +27,7 @@ class Worker:
         self._landing = LandingLog(directory.landing)
         self._seen = SeenLog(directory.seen)
         self._store = Store(directory.root)
+        self._observations = ObservationLog(directory.observations)
         self._sets: OrderedDict[int, CompiledSet] = OrderedDict()
 
     def documents(self, assignment: Assignment) -> pa.RecordBatch:
@@ -47,7 +49,10 @@ class Worker:
         """Do a task: what it writes depends on nothing but the assignment and what was published before it."""
         documents = self.documents(assignment)
         news = find_news(documents, self._seen.state(assignment.parts, assignment.after))
-        elements = match_items(self._set(assignment.version), news.items)
+        sample = sample_of(news.items.column("source"))
+        matches = self._set(assignment.version).match_observing(news.items, sample)
+        elements = elements_of(news.items, matches)
+        self._observations.write(assignment, news.items, matches.observed)
         self._seen.write(assignment.upto, assignment.parts[0], news.sightings)
         return self._store.write_task(assignment, news, elements)
 
