@@ -2,12 +2,13 @@
 
 import itertools
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedweir.engine.seen import Seen, SeenLog, keys_of
+from feedweir.engine.seen import Keys, Seen, SeenLog, Sightings, keys_of
 
 Sighting = tuple[str, int]
 
@@ -79,6 +80,74 @@ def test_a_repeated_batch_finds_what_it_found_the_first_time(tmp_path: Path) -> 
     assert log.state([3], batch=1)[3].judge(keys, fingerprint).is_news.tolist() == [False]
     assert log.state([3], batch=0)[3].judge(keys, fingerprint).is_news.tolist() == [True]
     assert log.state([2, 4], batch=1)[2].judge(keys, fingerprint).is_news.tolist() == [True]
+
+
+def described(state: dict[int, Seen]) -> dict[int, list[tuple[int, int, int, int]]]:
+    """By part everything that is known, in the order of the keys."""
+    flat = {part: seen.flat() for part, seen in state.items()}
+    return {
+        part: sorted(
+            zip(
+                all_.keys.high.tolist(),
+                all_.keys.low.tolist(),
+                all_.fingerprints.tolist(),
+                all_.revisions.tolist(),
+                strict=True,
+            )
+        )
+        for part, all_ in flat.items()
+    }
+
+
+asked = st.lists(
+    st.tuples(st.lists(st.integers(0, 3), min_size=1, max_size=4, unique=True), st.integers(0, 6)), max_size=8
+)
+
+
+@given(batches, asked)
+@settings(max_examples=50)
+def test_a_log_that_was_read_before_knows_what_a_new_one_reads(
+    history: list[list[Sighting]], questions: list[tuple[list[int], int]]
+) -> None:
+    with TemporaryDirectory() as directory:
+        log, writer = SeenLog(Path(directory)), SeenLog(Path(directory))
+        for number, batch in enumerate(history, start=1):
+            part = number % 4
+            seen = writer.state([part], number - 1)[part]
+            keys = keys_of(["s"] * len(batch), [identity for identity, _ in batch])
+            verdict = seen.judge(keys, np.array([fingerprint for _, fingerprint in batch], np.int64))
+            writer.write(number, part, {part: verdict.sightings})
+        for parts, upto in questions:
+            assert described(log.state(parts, upto)) == described(SeenLog(Path(directory)).state(parts, upto))
+
+
+small = st.integers(0, 3).map(np.uint64)
+runs = st.dictionaries(st.tuples(small, small), st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=8)
+
+
+def run_of(known: dict[tuple[np.uint64, np.uint64], tuple[int, int]]) -> Sightings:
+    rows = sorted(known)
+    return Sightings(
+        Keys(*(np.array([key[half] for key in rows], np.uint64) for half in (0, 1))),
+        np.array([known[key][0] for key in rows], np.int64),
+        np.array([known[key][1] for key in rows], np.int32),
+    )
+
+
+@given(st.lists(runs, max_size=5), runs)
+def test_keys_that_share_a_half_are_told_apart(
+    history: list[dict[tuple[np.uint64, np.uint64], tuple[int, int]]],
+    wanted: dict[tuple[np.uint64, np.uint64], tuple[int, int]],
+) -> None:
+    known: dict[tuple[np.uint64, np.uint64], tuple[int, int]] = {}
+    seen = Seen()
+    for run in history:
+        known |= run
+        seen = seen.after(run_of(run))
+    assert described({0: seen})[0] == sorted((int(high), int(low), *known[high, low]) for high, low in known)
+    fingerprints = run_of(wanted).fingerprints
+    news = seen.judge(run_of(wanted).keys, fingerprints).is_news.tolist()
+    assert news == [known.get(key, (None, 0))[0] != wanted[key][0] for key in sorted(wanted)]
 
 
 def test_compaction_keeps_everything_in_few_files(tmp_path: Path) -> None:

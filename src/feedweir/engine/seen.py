@@ -152,17 +152,27 @@ def _find(sorted_keys: Keys, wanted: Keys) -> tuple[_I64, _Bool]:
 
 
 def _merge(older: Sightings, newer: Sightings) -> Sightings:
-    high = np.concatenate((older.keys.high, newer.keys.high))
-    low = np.concatenate((older.keys.low, newer.keys.low))
-    order = np.lexsort((low, high))
-    high, low = high[order], low[order]
-    # A stable sort leaves the newer of two equal keys behind the older: keep the last of each group.
-    is_last = np.ones(len(order), np.bool_)
-    is_last[:-1] = (high[1:] != high[:-1]) | (low[1:] != low[:-1])
-    kept = order[is_last]
-    fingerprints = np.concatenate((older.fingerprints, newer.fingerprints))[kept]
-    revisions = np.concatenate((older.revisions, newer.revisions))[kept]
-    return Sightings(Keys(high[is_last], low[is_last]), fingerprints, revisions)
+    """Both in one run, in order of the keys' high halves; of a key that is in both the newer sighting."""
+    at, is_there = _find(older.keys, newer.keys)
+    is_added = ~is_there
+    places = at[is_added] + np.arange(np.count_nonzero(is_added))
+    is_old = np.ones(len(older) + len(places), np.bool_)
+    is_old[places] = False
+
+    def woven(old: npt.NDArray[S], new: npt.NDArray[S], *, overrules: bool = False) -> npt.NDArray[S]:
+        result = np.empty(len(is_old), old.dtype)
+        if overrules:
+            old = old.copy()
+            old[at[is_there]] = new[is_there]
+        result[is_old] = old
+        result[places] = new[is_added]
+        return result
+
+    return Sightings(
+        Keys(woven(older.keys.high, newer.keys.high), woven(older.keys.low, newer.keys.low)),
+        woven(older.fingerprints, newer.fingerprints, overrules=True),
+        woven(older.revisions, newer.revisions, overrules=True),
+    )
 
 
 def _unsorted(order: npt.NDArray[np.intp], values: npt.NDArray[S]) -> npt.NDArray[S]:
@@ -176,21 +186,18 @@ class SeenLog:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._batch = -1
-        self._state: dict[int, Seen] = {}
+        self._known: dict[int, tuple[int, Seen]] = {}
+        """By part: up to which batch it was read, and what was found."""
 
     def state(self, parts: Sequence[int], batch: int) -> dict[int, Seen]:
-        """What was seen in each of these parts up to and including `batch`."""
-        if self._batch > batch or self._state.keys() != set(parts):
+        """What was seen in each of these parts up to and including `batch`; only what was added since is read."""
+        try:
+            self._load(parts, batch)
+        except FileNotFoundError:
+            # A compaction took a file away between the look at the list and the look at the file.
             self._forget(parts)
-        if self._batch < batch:
-            try:
-                self._load(batch)
-            except FileNotFoundError:
-                # A compaction took a file away between the look at the list and the look at the file.
-                self._forget(parts)
-                self._load(batch)
-        return dict(self._state)
+            self._load(parts, batch)
+        return {part: self._known[part][1] for part in parts}
 
     def write(self, batch: int, task: int, sightings: Mapping[int, Sightings]) -> None:
         """Keep what a task added to its parts; writing it again replaces it by itself."""
@@ -208,21 +215,32 @@ class SeenLog:
             (self._directory / name).unlink(missing_ok=True)
         return True
 
-    def _forget(self, parts: Sequence[int]) -> None:
-        self._batch = -1
-        self._state = {part: Seen() for part in parts}
+    def _forget(self, parts: Iterable[int]) -> None:
+        self._known |= {part: (-1, Seen()) for part in parts}
 
-    def _load(self, batch: int) -> None:
-        names = [name for name in self._names(batch) if int(name[:12]) > self._batch]
+    def _load(self, parts: Sequence[int], batch: int) -> None:
+        # Parts that were read up to one batch go on together: a process may be given others than the last time.
+        self._forget(part for part in parts if self._known.get(part, (batch + 1,))[0] > batch)
+        behind: dict[int, list[int]] = {}
+        for part in parts:
+            behind.setdefault(self._known[part][0], []).append(part)
+        behind.pop(batch, None)
+        names = self._names(batch) if behind else []
+        for since, group in sorted(behind.items()):
+            self._read_since(since, group, names)
+            self._known |= {part: (batch, self._known[part][1]) for part in group}
+
+    def _read_since(self, since: int, parts: list[int], names: list[str]) -> None:
+        names = [name for name in names if int(name[:12]) > since]
         snapshots = [name for name in names if name.endswith(_SNAPSHOT)]
         if snapshots:
-            self._forget(list(self._state))
+            self._forget(parts)
             names = [name for name in names if name >= snapshots[-1][:12] and name not in snapshots[:-1]]
             # A task's file of the snapshot's own batch sorts before it and is part of it: taking it twice is harmless.
         for name in names:
-            for part, sightings in _read(self._directory / name, self._state):
-                self._state[part] = self._state[part].after(sightings)
-        self._batch = batch
+            for part, sightings in _read(self._directory / name, parts):
+                read_to, seen = self._known[part]
+                self._known[part] = (read_to, seen.after(sightings))
 
     def _names(self, batch: int) -> list[str]:
         names = (path.name for path in self._directory.glob("[0-9]*.arrow"))
