@@ -1,10 +1,10 @@
-"""What kernels need of the machine and Numba has no word for: eight bytes at once, bits counted, memory asked for early."""
+"""What kernels need of the machine and Numba has no word for: eight bytes at once, memory asked for early."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 

@@ -5,19 +5,31 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, uint64, uintp
 
+from feedweir.items.memory_kernels import eight_bytes, lowest_bit
+
 SEED = 0x9E3779B97F4A7C15
 BLOCK_FACTOR = 0xD6E8FEB86659FD93
-LENGTH_FACTOR = 0xA0761D6478BD642F
 LAST_FACTOR = 0xE7037ED1A0B428DB
+SHORT_MARK = 0xF8
+"""Added to the length of a last block that is not full, in its highest byte: a byte that UTF-8 never has."""
+PADDING = 8
+"""Bytes behind a text that may be read, whatever they are."""
 
 _SEED = np.uint64(SEED)
 _BLOCK_FACTOR = np.uint64(BLOCK_FACTOR)
-_LENGTH_FACTOR = np.uint64(LENGTH_FACTOR)
 _LAST_FACTOR = np.uint64(LAST_FACTOR)
+_SHORT_MARK = np.uint64(SHORT_MARK)
+_U1 = np.uint64(1)
+_U3 = np.uint64(3)
 _U8 = np.uint64(8)
 _U29 = np.uint64(29)
 _U32 = np.uint64(32)
+_U56 = np.uint64(56)
+_SEVENS = np.uint64(0x7070707070707070)
+_EIGHTS = np.uint64(0x8080808080808080)
 
+SEPARATOR, ODD, MARKUP = 0, 1, 2
+"""What a folded text has for a byte that is in no ASCII word: nothing, part of another character, `<` or `&`."""
 _NONE, _SPACED, _ALONE = 0, 1, 2
 _ENTITIES = (b"amp;", b"lt;", b"gt;", b"nbsp;", b"quot;")
 ENTITY_BYTES = np.frombuffer(b"".join(_ENTITIES), dtype=np.uint8)
@@ -32,21 +44,78 @@ def _mixed(state, block):  # type: ignore[no-untyped-def]
 
 
 @njit(inline="always")
-def _finished(state, block, length):  # type: ignore[no-untyped-def]
-    state = (state ^ block ^ (uint64(length) * _LENGTH_FACTOR)) * _BLOCK_FACTOR
+def _finished(state):  # type: ignore[no-untyped-def]
+    state *= _BLOCK_FACTOR
     state = (state ^ (state >> _U29)) * _LAST_FACTOR
     return state ^ (state >> _U32)
 
 
-@njit(cache=True)
+@njit(inline="always")
+def _short_block(block, length):  # type: ignore[no-untyped-def]
+    """The first `length` bytes of a block, which are fewer than eight, and how many they are."""
+    kept = (_U1 << (uint64(length) << _U3)) - _U1
+    return (block & kept) | ((_SHORT_MARK + uint64(length)) << _U56)
+
+
+@njit(forceinline=True)
+def _hash_in_padded(text, start, length):  # type: ignore[no-untyped-def]
+    """As `hash_bytes`, where `PADDING` bytes behind the word may be read."""
+    state, at, rest = _SEED, uintp(start), uint64(length)
+    while rest > _U8:
+        state = _mixed(state, eight_bytes(text, at))
+        at += uintp(8)
+        rest -= _U8
+    block = eight_bytes(text, at)
+    return _finished(state ^ (block if rest == _U8 else _short_block(block, rest)))
+
+
+@njit(cache=True, nogil=True)
 def hash_bytes(text, start, length):  # type: ignore[no-untyped-def]
-    """The hash of one word's bytes: blocks of eight bytes, the first byte the highest."""
-    state, block = _SEED, uint64(0)
+    """The hash of one word's bytes: blocks of eight, the first byte the lowest; the last block tells its length.
+
+    Of strings up to eight bytes in UTF-8 no two have the same: their one block tells them apart, and what is done to
+    it can be undone.
+    """
+    if start + length + PADDING <= len(text):
+        return _hash_in_padded(text, start, length)
+    state, block, filled = _SEED, uint64(0), 0
     for i in range(length):
-        block = (block << _U8) | uint64(text[start + i])
-        if i & 7 == 7:
-            state, block = _mixed(state, block), uint64(0)
-    return _finished(state, block, length)
+        if filled == 8:
+            state, block, filled = _mixed(state, block), uint64(0), 0
+        block |= uint64(text[start + i]) << uint64(8 * filled)
+        filled += 1
+    return _finished(state ^ (block if filled == 8 else _short_block(block, filled)))
+
+
+@njit(cache=True, nogil=True)
+def fold_bytes(data, is_html, text):  # type: ignore[no-untyped-def]
+    """Fold ASCII: letters and digits of words, and what other bytes are. Gives how many bytes are not ASCII.
+
+    Written so that it can be done for many bytes at a time: no branches, no tables.
+    """
+    # in plain text nothing opens markup: a letter is asked for in its place, which is a letter before all
+    less_than, ampersand = (np.uint8(0x3C), np.uint8(0x26)) if is_html else (np.uint8(0x41), np.uint8(0x41))
+    n_odd = 0
+    for i in range(len(data)):
+        b = data[i]
+        small = np.uint8(b | np.uint8(0x20))
+        is_letter = np.uint8(small - np.uint8(0x61)) < np.uint8(26)
+        is_digit = np.uint8(b - np.uint8(0x30)) < np.uint8(10)
+        is_odd = b >= np.uint8(0x80)
+        other = np.uint8(ODD) if is_odd else np.uint8(SEPARATOR)
+        other = np.uint8(MARKUP) if (b == less_than) | (b == ampersand) else other
+        text[i] = small if is_letter else b if is_digit else other
+        n_odd += is_odd
+    return n_odd
+
+
+@njit(cache=True, nogil=True)
+def count_starts(text, n):  # type: ignore[no-untyped-def]
+    """How many ASCII words begin in a folded text of n bytes."""
+    count = 0
+    for i in range(1, n):
+        count += (text[i] > np.uint8(MARKUP)) & (text[i - 1] <= np.uint8(MARKUP))
+    return count + (1 if n > 0 and text[0] > MARKUP else 0)
 
 
 @njit(inline="always")
@@ -140,121 +209,113 @@ def _after_markup(data, i, end, entity_bytes, entity_offsets):  # type: ignore[n
     return end
 
 
+@njit(cache=True, nogil=True)
+def _odd_word(data, i, end, classes, folds, text):  # type: ignore[no-untyped-def]
+    """The word that begins at `i` and may have any characters, folded into the place where it stood.
+
+    Gives (where it ends, its length, whether it needs its context). Folding never makes a character longer.
+    """
+    opened = _NONE
+    is_context = False
+    was_movable = False
+    w = i
+    while i < end:
+        fold = text[i]
+        size = 1
+        point = np.int32(fold)
+        kind = 1
+        if fold == ODD:
+            point, size = _decoded(data, i, end)
+            kind = classes[point] if point >= 0 else 0
+            if (kind == 1 or kind == 2) and point < len(folds):
+                point = folds[point]
+        elif fold <= MARKUP:
+            break
+        if kind == 0 or kind == 5:
+            break
+        if opened != _NONE and (kind == 2 or (kind == 1 and opened == _ALONE and not is_context)):
+            break
+        if opened == _NONE:
+            opened = _ALONE if kind == 2 else _SPACED
+            is_context = kind == 3 or kind == 4
+        if kind == 6 or (kind == 4 and was_movable):
+            is_context = True
+        was_movable = kind == 4
+        if kind != 6:
+            w += _encoded(point, text, w)
+        i += size
+    return i, w, is_context
+
+
 @njit(inline="always")
-def _appended(state, block, value, length):  # type: ignore[no-untyped-def]
-    """One more byte in a word that then has `length` bytes."""
-    block = (block << _U8) | uint64(value)
-    if length & 7 == 0:
-        return _mixed(state, block), uint64(0)
-    return state, block
+def _end_of_word(text, i):  # type: ignore[no-untyped-def]
+    """Where the ASCII word that goes on at `i` ends: in eight bytes at once, those that are in no word."""
+    while True:
+        gaps = (((eight_bytes(text, i) & _SEVENS) + _SEVENS) & _EIGHTS) ^ _EIGHTS
+        if gaps:
+            return i + uintp(lowest_bit(gaps) >> _U3)
+        i += uintp(8)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def scan(  # type: ignore[no-untyped-def]
-    data, offsets, folds_of_bytes, classes, folds, entity_bytes, entity_offsets,
+    data, offsets, classes, folds, entity_bytes, entity_offsets,
     text, value_offsets, hashes, starts, lengths, units, unit_starts, unit_lengths,
 ):  # fmt: skip
-    """Tokens of every value. A word that needs its context becomes a placeholder token (of length −1), listed
-    in `units` with its raw bytes. Gives (tokens, bytes of `text`, placeholders, values done): the last is
-    less than all when the next value might not fit into the arrays.
+    """Tokens of every value; `text` is the data as `fold_bytes` left it, and tokens lie where they stood.
 
-    `folds_of_bytes` has 0 for a separator, 1 for a byte that needs a look, else the byte of a word.
+    A word that needs its context becomes a placeholder token (of length −1), listed in `units` with its raw bytes.
+    Gives (tokens, placeholders).
     """
-    w = 0  # where the next byte of text goes
-    n_tokens = 0
+    n = uintp(0)
     n_units = 0
-    n_values = len(offsets) - 1
-    n_folds = len(folds)
-    for row in range(n_values):
-        value_offsets[row] = n_tokens
-        i, end = offsets[row], offsets[row + 1]
-        if n_tokens + end - i > len(hashes) or n_units + (end - i) // 2 > len(units):
-            return n_tokens, w, n_units, row
-        opened = _NONE
-        is_context = False
-        was_movable = False
-        unit_start, word_start = i, w
-        state, block = _SEED, uint64(0)
-        while True:
-            kind = 0
-            size = 1
-            point = np.int32(0)
-            ends_word = True
-            if i < end:
-                fold = folds_of_bytes[data[uintp(i)]]
-                if fold > 1:
-                    kind = 1
-                    ends_word = opened == _ALONE and not is_context
-                elif fold == 1 and data[i] >= 128:
-                    point, size = _decoded(data, i, end)
-                    if point >= 0:
-                        kind = classes[point]
-                        if kind == 1 or kind == 2:
-                            if point < n_folds:
-                                point = folds[point]
-                            ends_word = kind == 2 or (opened == _ALONE and not is_context)
-                        else:
-                            ends_word = kind == 0 or kind == 5
-            if ends_word and opened != _NONE:
-                if is_context:
-                    units[n_units] = n_tokens
-                    unit_starts[n_units] = unit_start
-                    unit_lengths[n_units] = i - unit_start
+    for row in range(len(offsets) - 1):
+        value_offsets[row] = n
+        i, end = uintp(offsets[row]), uintp(offsets[row + 1])
+        while i < end:
+            fold = text[i]
+            if fold == SEPARATOR:
+                i += uintp(1)
+                continue
+            if fold > MARKUP:
+                stop = min(_end_of_word(text, i), end)
+                if stop == end or text[stop] != ODD:
+                    hashes[n] = _hash_in_padded(text, i, stop - i)
+                    starts[n] = i
+                    lengths[n] = stop - i
+                    n += uintp(1)
+                    i = stop
+                    continue
+            elif fold == MARKUP:
+                i = uintp(_after_markup(data, np.int64(i), np.int64(end), entity_bytes, entity_offsets))
+                continue
+            else:
+                point, size = _decoded(data, np.int64(i), np.int64(end))
+                kind = classes[point] if point >= 0 else 0
+                if kind == 0:
+                    i += uintp(size)
+                    continue
+                if kind == 5:
+                    units[n_units], unit_starts[n_units], unit_lengths[n_units] = n, i, size
                     n_units += 1
-                    w = word_start
-                    lengths[n_tokens] = -1
-                else:
-                    length = w - word_start
-                    hashes[n_tokens] = _finished(state, block, length)
-                    starts[n_tokens] = word_start
-                    lengths[n_tokens] = length
-                n_tokens += 1
-                opened = _NONE
-                is_context = False
-            if i >= end:
-                break
-            if kind == 0:
-                if fold == 1 and data[i] < 128:
-                    i = _after_markup(data, i, end, entity_bytes, entity_offsets)
-                else:
-                    i += size
-                continue
-            if kind == 5:
-                units[n_units] = n_tokens
-                unit_starts[n_units] = i
-                unit_lengths[n_units] = size
+                    lengths[n] = -1
+                    n += uintp(1)
+                    i += uintp(size)
+                    continue
+            first = np.int64(i)
+            after, last, is_context = _odd_word(data, first, np.int64(end), classes, folds, text)
+            if is_context:
+                units[n_units], unit_starts[n_units], unit_lengths[n_units] = n, first, after - first
                 n_units += 1
-                lengths[n_tokens] = -1
-                n_tokens += 1
-                i += size
-                continue
-            if opened == _NONE:
-                unit_start, word_start = i, w
-                state, block = _SEED, uint64(0)
-                opened = _ALONE if kind == 2 else _SPACED
-                was_movable = False
-                is_context = kind == 3 or kind == 4
-            if fold > 1:  # the common case: the rest of an ASCII word
-                while fold > 1:
-                    text[uintp(w)] = fold
-                    w += 1
-                    state, block = _appended(state, block, fold, w - word_start)
-                    i += 1
-                    if i >= end:
-                        break
-                    fold = folds_of_bytes[data[uintp(i)]]
-                was_movable = False
-                continue
-            if kind == 6 or (kind == 4 and was_movable):
-                is_context = True
-            was_movable = kind == 4
-            if kind != 6:
-                for _ in range(_encoded(point, text, w)):
-                    w += 1
-                    state, block = _appended(state, block, text[w - 1], w - word_start)
-            i += size
-    value_offsets[n_values] = n_tokens
-    return n_tokens, w, n_units, n_values
+                lengths[n] = -1
+            else:
+                hashes[n] = _hash_in_padded(text, first, last - first)
+                starts[n] = first
+                lengths[n] = last - first
+            n += uintp(1)
+            i = uintp(after)
+    value_offsets[len(offsets) - 1] = n
+    return n, n_units
 
 
 @njit(cache=True)
@@ -320,15 +381,12 @@ def splice(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def place(row_offsets, value_offsets, gap, offsets, positions):  # type: ignore[no-untyped-def]
-    """Token offsets of rows, and positions that count tokens and jump by `gap` more from value to value."""
+def place(row_offsets, value_offsets, gap, positions):  # type: ignore[no-untyped-def]
+    """Positions of tokens, which count the tokens of a row and jump by `gap` more from value to value."""
     for row in range(len(row_offsets) - 1):
-        first, last = row_offsets[row], row_offsets[row + 1]
-        offsets[row] = value_offsets[first]
         position = 0
-        for value in range(first, last):
+        for value in range(row_offsets[row], row_offsets[row + 1]):
             for i in range(value_offsets[value], value_offsets[value + 1]):
                 positions[i] = position
                 position += 1
             position += gap
-    offsets[len(row_offsets) - 1] = value_offsets[row_offsets[-1]]

@@ -7,6 +7,7 @@ a placeholder; the distinct raw forms among them are asked of the reference, eac
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +22,7 @@ VALUE_GAP = 100
 """How far positions jump between two values of a list, so that no phrase reaches from one into the next."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Tokens:
     """The words of n rows. Token i of row r, for `offsets[r] <= i < offsets[r + 1]`, is the UTF-8 bytes
     `text[starts[i] : starts[i] + lengths[i]]`; words are equal when their bytes are, `hashes` only suggest
@@ -31,10 +32,22 @@ class Tokens:
     hashes: NDArray[np.uint64]
     starts: NDArray[np.int64]
     lengths: NDArray[np.int32]
-    positions: NDArray[np.int32]
-    """The place of the token in its row, from 0; consecutive within a value, `VALUE_GAP` further in the
-    next."""
     text: NDArray[np.uint8]
+    """Words lie where they stood; between them is what nobody reads."""
+    row_values: NDArray[np.int64]
+    """The values of row r are `row_values[r]` to `row_values[r + 1]`,"""
+    value_tokens: NDArray[np.int64]
+    """and the tokens of value v are `value_tokens[v]` to `value_tokens[v + 1]`."""
+
+    @cached_property
+    def positions(self) -> NDArray[np.int32]:
+        """The place of each token in its row, from 0; consecutive within a value, `VALUE_GAP` further in the next.
+
+        Only phrases ask for it, so it is worked out when somebody does.
+        """
+        positions = np.empty(len(self.hashes), np.int32)
+        kernels.place(self.row_values, self.value_tokens, VALUE_GAP, positions)
+        return positions
 
     def __len__(self) -> int:
         """How many rows."""
@@ -75,15 +88,12 @@ def analyse(
     column: pa.Array | pa.ChunkedArray, *, is_html: bool = False, language: str = "", forms: FormCache = FORMS
 ) -> Tokens:
     """The words of every row of a column of strings or of lists of strings; a null has none."""
-    row_offsets, values = _flattened(column)
-    data, data_offsets = _bytes_of(values)
-    scanned = _scanned(data, data_offsets, is_html, forms)
+    row_values, values = _flattened(column)
+    scanned = _scanned(*_bytes_of(values), is_html, forms)
     if language:
         scanned = _stemmed(scanned, language)
-    offsets = np.empty(len(row_offsets), np.int64)
-    positions = np.empty(len(scanned.hashes), np.int32)
-    kernels.place(row_offsets, scanned.offsets, VALUE_GAP, offsets, positions)
-    return replace(scanned, offsets=offsets, positions=positions)
+    offsets = scanned.offsets if values is column else scanned.offsets[row_values]
+    return replace(scanned, offsets=offsets, row_values=row_values)
 
 
 def distinct(tokens: Tokens) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -118,15 +128,6 @@ def _bytes_of(values: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     return np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8), used
 
 
-def _folds_of_bytes(specials: bytes) -> NDArray[np.uint8]:
-    """What the kernel does with a byte; `specials` and bytes of longer characters need a look."""
-    folds = [ord(chr(b).lower()) if chr(b).isalnum() else 0 for b in range(128)] + [1] * 128
-    return np.array([1 if b in specials else fold for b, fold in enumerate(folds)], np.uint8)
-
-
-_PLAIN, _HTML = _folds_of_bytes(b""), _folds_of_bytes(b"<&")
-
-
 @dataclass(frozen=True, slots=True)
 class _Units:
     """Words that need their context: their placeholder tokens, and where their raw bytes are in the input."""
@@ -140,43 +141,44 @@ def _scanned(
     data: NDArray[np.uint8], data_offsets: NDArray[np.int64], is_html: bool, forms: FormCache
 ) -> Tokens:
     """Tokens with offsets of values; words that need their context are resolved through `forms`."""
-    n_bytes = int(data_offsets[-1] - data_offsets[0])
-    longest = int(np.diff(data_offsets).max(initial=0))
-    # Most text has fewer than a word in four bytes; memory that is never touched costs, so the guess is low.
-    guess = (n_bytes // 4 + longest + 16, n_bytes // 64 + longest + 16)
-    tokens, units = _scan(data, data_offsets, is_html, *guess) or _certain_scan(data, data_offsets, is_html)
+    first, last = int(data_offsets[0]), int(data_offsets[-1])
+    data, offsets = data[first:last], data_offsets - first
+    if first == last:
+        return _no_tokens(len(offsets))
+    text = np.empty(last - first + kernels.PADDING, np.uint8)
+    text[last - first :] = 0
+    n_odd = kernels.fold_bytes(data, is_html, text)
+    # no word begins but where a folded one does, at another character, or with a value
+    n_most = kernels.count_starts(text, last - first) + n_odd + len(offsets)
+    tokens, units = _scan(data, offsets, text, n_most, n_odd)
     return _with_forms(tokens, data, units, forms) if len(units.tokens) else tokens
 
 
-def _certain_scan(
-    data: NDArray[np.uint8], data_offsets: NDArray[np.int64], is_html: bool
-) -> tuple[Tokens, _Units]:
-    n_bytes = int(data_offsets[-1] - data_offsets[0])
-    result = _scan(data, data_offsets, is_html, n_bytes, n_bytes)
-    assert result is not None  # no token is shorter than a byte
-    return result
+def _no_tokens(n_offsets: int) -> Tokens:
+    none, offsets = np.empty(0, np.int64), np.zeros(n_offsets, np.int64)
+    text = np.empty(0, np.uint8)
+    return Tokens(offsets, np.empty(0, np.uint64), none, np.empty(0, np.int32), text, none, offsets)
 
 
 def _scan(
-    data: NDArray[np.uint8], data_offsets: NDArray[np.int64], is_html: bool, max_tokens: int, max_units: int
-) -> tuple[Tokens, _Units] | None:
-    """One pass of the kernel; nothing when the tokens did not fit."""
-    value_offsets = np.empty(len(data_offsets), np.int64)
+    data: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    text: NDArray[np.uint8],
+    max_tokens: int,
+    max_units: int,
+) -> tuple[Tokens, _Units]:
+    value_tokens = np.empty(len(offsets), np.int64)
     hashes, starts = np.empty(max_tokens, np.uint64), np.empty(max_tokens, np.int64)
     lengths = np.empty(max_tokens, np.int32)
-    text = np.empty(int(data_offsets[-1] - data_offsets[0]) + 4, np.uint8)
     units = _Units(*(np.empty(max_units, np.int64) for _ in range(3)))
     characters = tables()
-    n, n_text, n_units, n_values = kernels.scan(
-        data, data_offsets, _HTML if is_html else _PLAIN, characters.classes, characters.folds,
-        kernels.ENTITY_BYTES, kernels.ENTITY_OFFSETS,
-        text, value_offsets, hashes, starts, lengths, units.tokens, units.starts, units.lengths,
+    n, n_units = kernels.scan(
+        data, offsets, characters.classes, characters.folds, kernels.ENTITY_BYTES, kernels.ENTITY_OFFSETS,
+        text, value_tokens, hashes, starts, lengths, units.tokens, units.starts, units.lengths,
     )  # fmt: skip
-    if n_values < len(data_offsets) - 1:
-        return None
     found = _Units(units.tokens[:n_units], units.starts[:n_units], units.lengths[:n_units])
-    nothing = np.empty(0, np.int32)
-    return Tokens(value_offsets, hashes[:n], starts[:n], lengths[:n], nothing, text[:n_text]), found
+    row_values = np.arange(len(offsets), dtype=np.int64)
+    return Tokens(value_tokens, hashes[:n], starts[:n], lengths[:n], text, row_values, value_tokens), found
 
 
 def _with_forms(tokens: Tokens, data: NDArray[np.uint8], units: _Units, forms: FormCache) -> Tokens:
@@ -230,7 +232,9 @@ def _spliced(tokens: Tokens, ids: NDArray[np.int32], counts: NDArray[np.int64], 
         form_offsets, lexicon.hashes, lexicon.starts, lexicon.lengths,
         offsets, hashes, starts, lengths,
     )  # fmt: skip
-    return replace(tokens, offsets=offsets, hashes=hashes, starts=starts, lengths=lengths)
+    return replace(
+        tokens, offsets=offsets, value_tokens=offsets, hashes=hashes, starts=starts, lengths=lengths
+    )
 
 
 def _distinct(

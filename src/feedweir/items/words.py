@@ -11,7 +11,7 @@ import Stemmer
 
 from feedweir.errors import SettingsError
 from feedweir.items.characters import IGNORED, MARK, SEPARATOR, SYMBOL, UNSPACED, WORD, folded, kind_of
-from feedweir.items.text_kernels import BLOCK_FACTOR, LAST_FACTOR, LENGTH_FACTOR, SEED
+from feedweir.items.text_kernels import BLOCK_FACTOR, LAST_FACTOR, SEED, SHORT_MARK
 
 _MASK = (1 << 64) - 1
 _MARKUP = re.compile(
@@ -78,12 +78,13 @@ def word_hash(word: str) -> int:
     """The 64-bit hash of a normalised word, as the kernels compute it."""
     data = word.encode()
     state = SEED
-    whole = len(data) & ~7
-    for i in range(0, whole, 8):
-        state = (state ^ int.from_bytes(data[i : i + 8], "big")) * BLOCK_FACTOR & _MASK
+    n_whole = max(len(data) - 1, 0) // 8
+    for i in range(0, 8 * n_whole, 8):
+        state = (state ^ int.from_bytes(data[i : i + 8], "little")) * BLOCK_FACTOR & _MASK
         state ^= state >> 32
-    length = len(data) * LENGTH_FACTOR & _MASK
-    state = (state ^ int.from_bytes(data[whole:], "big") ^ length) * BLOCK_FACTOR & _MASK
+    last = data[8 * n_whole :]
+    mark = (SHORT_MARK + len(last)) << 56 if len(last) < 8 else 0
+    state = (state ^ (int.from_bytes(last, "little") | mark)) * BLOCK_FACTOR & _MASK
     state = (state ^ (state >> 29)) * LAST_FACTOR & _MASK
     return state ^ (state >> 32)
 

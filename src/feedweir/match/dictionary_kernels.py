@@ -15,9 +15,8 @@ _U7 = np.uint64(7)
 _U3 = np.uint64(3)
 LONG_PREFIX = 63
 """Prefixes of this many bytes and more share one bit of the masks."""
-EXACT_BYTES = 7
-"""Of strings up to this length no two have the same hash: one block of the hash holds them, and what is done to it and
-to the length can be undone. So equal hashes need no look at the bytes."""
+EXACT_BYTES = 8
+"""Of strings up to this length no two have the same hash (`hash_bytes`): equal hashes need no look at the bytes."""
 
 _AT_ONCE = 64
 
