@@ -44,7 +44,8 @@ def sample_of(sources: pa.Array) -> npt.NDArray[np.uint8]:
     place[order] = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
     totals = counts[codes]
     is_taken = (totals <= wanted) | ((place * wanted) % np.maximum(totals, 1) < wanted)
-    return is_taken.astype(np.uint8)
+    taken: npt.NDArray[np.uint8] = is_taken.astype(np.uint8)
+    return taken
 
 
 class ObservationLog:

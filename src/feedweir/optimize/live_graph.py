@@ -61,8 +61,8 @@ class LiveGraph:
         self._shares.clear()
         self._lifts.clear()
         for record in self.records.values():
-            above = (self._estimate(one.run) for one in self.above(record))
-            record.selectivity = min([self._estimate(record.run), *above])
+            above = (self.estimate(one.run) for one in self.above(record))
+            record.selectivity = min([self.estimate(record.run), *above])
 
     def take_in(self, run: Run) -> Record:
         """The record of a predicate, with those of its parts."""
@@ -77,7 +77,7 @@ class LiveGraph:
 
     def record(self, run: Run) -> Record:
         if run not in self.records:
-            record = Record(run, self._estimate(run), self._find_above(run))
+            record = Record(run, self.estimate(run), self._find_above(run))
             record.selectivity = min(
                 [record.selectivity, *(self.records[one].selectivity for one in record.above)]
             )
@@ -131,8 +131,10 @@ class LiveGraph:
                 if not above.below:
                     self.forget(above.run)
 
-    def _estimate(self, run: Run) -> float:
+    def estimate(self, run: Run) -> float:
         """The share of items that satisfy a run: as everywhere, independent clauses except for known pairs."""
+        if not run:
+            return 1.0
         shares = [self._clause_share(clause) for clause in run]
         if len(run) == 1:
             return shares[0]
