@@ -13,7 +13,11 @@ from feedweir.catalog.migrate import migrations
 from feedweir.catalog.tables import metadata
 from feedweir.errors import CatalogError
 
-PUBLISHED = {"0001_beginning": "7559a54406f4448d", "0002_due_subscriptions": "7fd7a68567ceec3e"}
+PUBLISHED = {
+    "0001_beginning": "7559a54406f4448d",
+    "0002_due_subscriptions": "7fd7a68567ceec3e",
+    "0003_secrets": "5cb2e7b60efcc5f9",
+}
 """Steps that somebody may have run are never edited: a change is a new step, and a new line here."""
 
 

@@ -45,6 +45,7 @@ from feedweir.catalog.records import (
     SubscriptionRecord,
     Waiting,
 )
+from feedweir.catalog.secrets import Secrets
 from feedweir.catalog.sources import Sources
 from feedweir.catalog.statistics import Statistics
 from feedweir.catalog.subscriptions import Subscriptions
@@ -88,6 +89,7 @@ class Catalog:
     outbox: Outbox
     deliveries: Deliveries
     batches: Batches
+    secrets: Secrets
 
     def transaction(self) -> AbstractContextManager[None]:
         """Everything done to the catalog in the block happens as a whole or, when the block raises, not at all."""
@@ -127,4 +129,5 @@ def open_catalog(url: str) -> Catalog:
         outbox=Outbox(database),
         deliveries=Deliveries(database),
         batches=Batches(database),
+        secrets=Secrets(database),
     )

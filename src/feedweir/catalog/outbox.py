@@ -133,9 +133,11 @@ class Outbox:
         )
         return self._database.read(lambda connection: connection.execute(query).scalar_one_or_none())
 
-    def counts(self) -> dict[str, int]:
-        """How many entries are in each state."""
+    def counts(self, *, subscription_id: int | None = None) -> dict[str, int]:
+        """How many entries are in each state, of all subscriptions or one."""
         query = select(_outbox.c.state, func.count()).group_by(_outbox.c.state).order_by(_outbox.c.state)
+        if subscription_id is not None:
+            query = query.where(_outbox.c.subscription_id == subscription_id)
         rows = self._database.read(lambda connection: connection.execute(query).all())
         return {row[0]: row[1] for row in rows}
 

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, Text, insert, select, update
 
 from feedweir.catalog import history, names, outbox, rhythms, tables
-from feedweir.catalog.columns import microseconds, moment, storable
+from feedweir.catalog.columns import canonical_json, microseconds, moment, storable
 from feedweir.catalog.database import Database
 from feedweir.catalog.records import (
     Change,
@@ -46,11 +46,23 @@ class Subscriptions:
     def with_id(self, id_: int) -> SubscriptionRecord:
         return self._database.read(lambda connection: _one(connection, id_))
 
+    def named(self, name: str) -> SubscriptionRecord | None:
+        """The living subscription that was given this name, or has this number; the name comes first."""
+        return self._database.read(lambda connection: _named(connection, name))
+
     def all(
-        self, *, feed: str | None = None, owner: str | None = None, with_dropped: bool = False
+        self,
+        *,
+        feed: str | None = None,
+        owner: str | None = None,
+        with_dropped: bool = False,
+        after: int = 0,
+        limit: int | None = None,
     ) -> tuple[SubscriptionRecord, ...]:
-        """Subscriptions in the order they were made."""
-        query = select(_subscription).order_by(_subscription.c.id)
+        """Subscriptions in the order they were made, from the number after `after`."""
+        query = (
+            select(_subscription).where(_subscription.c.id > after).order_by(_subscription.c.id).limit(limit)
+        )
         if owner is not None:
             query = query.where(_subscription.c.owner == owner)
         if not with_dropped:
@@ -143,6 +155,20 @@ def _record(
     for what in ("statement", "channel", "target", "owner"):
         storable(values[what], f"the subscription's {what}")
     return SubscriptionRecord(id=id_, feed_id=feed_id, status=status, version=version, **values)
+
+
+def _named(connection: Connection, name: str) -> SubscriptionRecord | None:
+    living = select(_subscription).where(_subscription.c.status != "dropped")
+    # Options are JSON in one spelling: a name stands in them in this way only.
+    spelled = f'"name":{canonical_json(name)}'
+    query = living.where(_subscription.c.options.cast(Text).contains(spelled, autoescape=True))
+    for row in connection.execute(query.order_by(_subscription.c.id)):
+        if row.options.get("name") == name:
+            return SubscriptionRecord(**row._mapping)
+    if not (name.isascii() and name.isdigit() and len(name) < 19):
+        return None
+    numbered = connection.execute(living.where(_subscription.c.id == int(name))).one_or_none()
+    return None if numbered is None else SubscriptionRecord(**numbered._mapping)
 
 
 def _one(connection: Connection, id_: int) -> SubscriptionRecord:

@@ -158,6 +158,8 @@ delivery = Table(
     Column("reason", Prose),
 )
 
+secret = Table("secret", metadata, Column("name", Text, primary_key=True), Column("value", Text))
+
 batch = Table(
     "batch",
     metadata,

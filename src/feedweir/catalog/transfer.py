@@ -20,6 +20,7 @@ FORMAT = "feedweir-catalog"
 
 _TABLES = (
     tables.counter,
+    tables.secret,
     tables.feed,
     tables.feed_read,
     tables.source,

@@ -24,6 +24,24 @@ class Address:
     def item(self, seq: int) -> str:
         return f"{self.base}/items/{seq}"
 
+    def events(self, name: str) -> str:
+        """Where a feed is streamed."""
+        return f"{self.page(name)}/events"
+
+    def subscriptions(self) -> str:
+        return f"{self.base}/subscriptions"
+
+    def subscription(self, token: str) -> str:
+        """The page of a subscription, for whom the token was signed for."""
+        return f"{self.subscriptions()}/{quote(token, safe='')}"
+
+    def unsubscribe(self, token: str) -> str:
+        return f"{self.base}/unsubscribe/{quote(token, safe='')}"
+
+    def hub(self) -> str:
+        """Where other servers ask to be told of new entries."""
+        return f"{self.base}/hub"
+
     def opml(self) -> str:
         return f"{self.base}/feeds.opml"
 

@@ -1,28 +1,42 @@
-"""Links that end one subscription and no other, without a login: one-click, as mail programs ask for."""
+"""Links that concern one subscription and no other, without a login: to end it with one click, or to see its log."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import secrets
+from typing import Literal
 
 _SIGNATURE_LENGTH = 32
 
 
+Purpose = Literal["unsubscribe", "log"]
+
+
+def new_link_secret() -> str:
+    """What links are signed with, made once for an installation."""
+    return secrets.token_urlsafe(32)
+
+
 def unsubscribe_token(secret: str, subscription: int) -> str:
-    """The token of a subscription's link; nobody without the secret can make one."""
-    return f"{subscription}-{_signature(secret, subscription)}"
+    """The token of the link that ends a subscription; nobody without the secret can make one."""
+    return link_token(secret, subscription, "unsubscribe")
 
 
-def subscription_of(secret: str, token: str) -> int | None:
-    """The subscription that a token ends; None for a token that is not ours."""
+def link_token(secret: str, subscription: int, purpose: Purpose) -> str:
+    return f"{subscription}-{_signature(secret, subscription, purpose)}"
+
+
+def subscription_of(secret: str, token: str, purpose: Purpose = "unsubscribe") -> int | None:
+    """The subscription that a token is for; None for a token that is not ours, or for another purpose."""
     number, _, signature = token.partition("-")
     if not (number.isascii() and number.isdigit() and len(number) < 19):
         return None
-    expected = _signature(secret, int(number))
+    expected = _signature(secret, int(number), purpose)
     given = signature.encode("utf-8", "replace")
     return int(number) if hmac.compare_digest(expected.encode(), given) else None
 
 
-def _signature(secret: str, subscription: int) -> str:
-    message = f"unsubscribe:{subscription}".encode()
+def _signature(secret: str, subscription: int, purpose: Purpose) -> str:
+    message = f"{purpose}:{subscription}".encode()
     return hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()[:_SIGNATURE_LENGTH]

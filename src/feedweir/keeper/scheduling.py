@@ -11,7 +11,7 @@ from feedweir.deliver.cron import parse_cron
 from feedweir.deliver.policy import policy_of
 from feedweir.errors import SettingsError
 from feedweir.language.check import refuse
-from feedweir.language.schedules import AT_ONCE, PARTS, REMOVABLE, Schedule
+from feedweir.language.schedules import AT_ONCE, PARTS, REMOVABLE, Schedule, format_schedule
 from feedweir.language.statements import Place
 
 
@@ -35,6 +35,14 @@ def told_schedule(kept: Mapping[str, Any]) -> Schedule:
     """The schedule as a statement tells it; SettingsError for JSON that is none."""
     policy_of(kept)
     return Schedule(**{_TOLD[name][0]: _TOLD[name][1](value) for name, value in kept.items()})
+
+
+def schedule_text(kept: Mapping[str, Any]) -> str:
+    """When it goes, as a statement says it; what cannot be read is shown as it is."""
+    try:
+        return " ".join(format_schedule(told_schedule(kept)))
+    except SettingsError:
+        return str(dict(kept))
 
 
 def changed_schedule(schedule: Schedule, change: Schedule, without: tuple[str, ...]) -> Schedule:

@@ -31,8 +31,8 @@ def program_routes(door: Door, meter: Meter) -> APIRouter:
 
     @router.post("/v1/statements")
     async def execute(request: Request) -> Response:
-        _admit(door, request)
-        text = _text_of(await _read(request, door.options.max_statement_bytes), request)
+        admit(door, request)
+        text = _text_of(await read_body(request, door.options.max_statement_bytes), request)
         outcomes = await run_in_threadpool(library.execute, text)
         return json_response({"results": [_result(outcome) for outcome in outcomes]})
 
@@ -73,7 +73,7 @@ def _result(outcome: Outcome) -> dict[str, object]:
     return {**told, "rows": list(outcome.rows)} if outcome.rows else told
 
 
-def _admit(door: Door, request: Request) -> None:
+def admit(door: Door, request: Request) -> None:
     """Statements change things: not for other people's pages, and only with the token when there is one."""
     headers = request.headers
     if not is_same_site(headers.get("origin"), headers.get("host"), headers.get("sec-fetch-site")):
@@ -84,7 +84,7 @@ def _admit(door: Door, request: Request) -> None:
         raise HTTPException(401, "Statements need the token.", headers={"WWW-Authenticate": "Bearer"})
 
 
-async def _read(request: Request, max_bytes: int) -> bytes:
+async def read_body(request: Request, max_bytes: int) -> bytes:
     """The body, never more than the limit, whatever the request promised."""
     body = bytearray()
     async for chunk in request.stream():

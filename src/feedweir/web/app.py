@@ -16,11 +16,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from feedweir import __version__
 from feedweir.errors import CatalogError, FeedweirError, LanguageError
 from feedweir.web.api import program_routes
+from feedweir.web.delivery_desk import DeliveryDesk
 from feedweir.web.door import Door, WebOptions, utc_now
 from feedweir.web.feeds import reader_routes
 from feedweir.web.library import Library
 from feedweir.web.measuring import Meter
 from feedweir.web.respond import problem
+from feedweir.web.returning import returning_routes
+from feedweir.web.streams import stream_routes
+from feedweir.web.subscriptions import subscription_routes
 
 _METHODS = frozenset({"GET", "POST", "OPTIONS"})
 
@@ -40,13 +44,18 @@ def create_app(
     *,
     options: WebOptions | None = None,
     clock: Callable[[], datetime] = utc_now,
+    desk: DeliveryDesk | None = None,
 ) -> FastAPI:
-    """The door to this library. Apps share nothing, so a process may have several."""
+    """The door to this library, and to its deliveries with a `desk`. Apps share nothing: a process may have several."""
     app = FastAPI(
         title="Feedweir", version=__version__, openapi_url="/v1/openapi.json", docs_url=None, redoc_url=None
     )
-    door = Door(library=library, options=options or WebOptions(), clock=clock)
+    door = Door(library=library, options=options or WebOptions(), clock=clock, has_hub=desk is not None)
     meter = Meter(library)
+    if desk is not None:
+        app.include_router(subscription_routes(door, desk))
+        app.include_router(returning_routes(door, desk))
+        app.include_router(stream_routes(door, desk))
     app.include_router(program_routes(door, meter))
     app.include_router(reader_routes(door))
     _answer_errors(app)

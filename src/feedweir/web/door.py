@@ -22,6 +22,12 @@ class WebOptions:
     statement_token: str = ""
     """When set, statements need `Authorization: Bearer` with it."""
     max_statement_bytes: int = 1_048_576
+    listen_s: float = 1.0
+    """How often streams look for what is new."""
+    keep_alive_s: float = 15.0
+    """How long a stream is silent before it says that it is still there."""
+    max_message_bytes: int = 16_777_216
+    """Of a mail server's report."""
 
 
 def utc_now() -> datetime:
@@ -32,11 +38,21 @@ def utc_now() -> datetime:
 class Door:
     library: Library
     options: WebOptions
+    has_hub: bool = False
+    """Whether feeds are announced to WebSub subscribers."""
     clock: Callable[[], datetime]
 
     def address(self, request: Request) -> Address:
         """The public address that feeds name themselves by."""
         return Address(self.options.public_url.rstrip("/") or str(request.base_url).rstrip("/"))
+
+    def hub(self) -> str:
+        """The WebSub hub that feeds announce; none until we know by which name others reach us."""
+        return self.address_of(self.options.public_url).hub() if self.options.public_url else ""
+
+    @staticmethod
+    def address_of(url: str) -> Address:
+        return Address(url.rstrip("/"))
 
     def path(self) -> Address:
         """For links between pages: without a host, they work under every name the server is reached by."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated
 
@@ -94,6 +95,7 @@ def _feed(door: Door, request: Request, name: str, format: Format, limit: int) -
         near = tuple(door.library.near_names(name))
         return problem(request, 404, f"There is no feed named {name}.", near=near)
     address = door.path() if format is Format.PAGE else door.address(request)
+    view = replace(view, hub=view.hub or door.hub()) if door.has_hub else view
     body = render(view, format, address)
     now: datetime = door.clock()
     response = body_response(request, body, format.media_type, now=now, modified=view.updated)

@@ -128,7 +128,7 @@ def unsubscribe_link(destination: Destination, options: MailOptions) -> str:
     if not options.secret or not destination.address.base:
         return ""
     token = unsubscribe_token(options.secret, destination.subscription)
-    return f"{destination.address.base}/unsubscribe/{token}"
+    return destination.address.unsubscribe(token)
 
 
 def return_path(options: MailOptions, subscription: int) -> str:

@@ -8,11 +8,9 @@ from typing import Any
 
 from feedweir.catalog import SubscriptionRecord
 from feedweir.catalog.records import FailureKind
-from feedweir.errors import FeedweirError
-from feedweir.keeper.scheduling import told_schedule
+from feedweir.keeper.scheduling import schedule_text
 from feedweir.keeper.statements.outcome import Desk, Outcome
 from feedweir.keeper.statements.subscriptions import find, name_of
-from feedweir.language.schedules import format_schedule
 from feedweir.language.statements import Describe, Show
 
 Row = dict[str, Any]
@@ -62,17 +60,9 @@ def _subscription(desk: Desk, record: SubscriptionRecord) -> Row:
         "feed": feed.name if feed else "",
         "channel": record.channel,
         "target": record.target,
-        "schedule": schedule_text(record),
+        "schedule": schedule_text(record.schedule),
         "status": record.status,
     }
-
-
-def schedule_text(record: SubscriptionRecord) -> str:
-    """When it goes, as a statement says it; one that cannot be read is shown as it is."""
-    try:
-        return " ".join(format_schedule(told_schedule(record.schedule)))
-    except FeedweirError:
-        return str(dict(record.schedule))
 
 
 def _statistics(desk: Desk) -> Iterator[Row]:

@@ -95,9 +95,7 @@ def statement_of(desk: Desk, record: SubscriptionRecord) -> Subscribe:
 
 
 def _maybe(desk: Desk, name: str) -> SubscriptionRecord | None:
-    living = desk.catalog.subscriptions.all()
-    named = (record for record in living if record.options.get("name") == name)
-    return next(named, None) or next((record for record in living if str(record.id) == name), None)
+    return desk.catalog.subscriptions.named(name)
 
 
 def _refuse_taken(desk: Desk, name: str) -> None:

@@ -1,0 +1,55 @@
+"""What the delivery routes need from the house behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from feedweir.deliver.events import Resumption
+from feedweir.deliver.hub import HubRequest
+from feedweir.deliver.page_subscription import LogLine, SubscriptionView
+from feedweir.deliver.unsubscribe import Purpose
+from feedweir.deliver.view import FeedView
+
+
+class DeliveryDesk(Protocol):
+    """Called from many threads at once; `hub` in the event loop."""
+
+    def subscriptions(self, *, after: int = 0, limit: int = 100) -> Sequence[SubscriptionView]:
+        """Living subscriptions by number, from the one after `after`."""
+
+    def subscription(self, id_: int) -> SubscriptionView | None:
+        """Also one that was dropped."""
+
+    def named(self, name: str) -> SubscriptionView | None:
+        """The living subscription of a name or number."""
+
+    def of_token(self, token: str, purpose: Purpose) -> SubscriptionView | None:
+        """The subscription that a signed link is for."""
+
+    def log(self, id_: int, *, before: int | None, limit: int) -> Sequence[LogLine]:
+        """A subscription's delivery log, the latest first."""
+
+    def dead(self, id_: int, *, after: int, limit: int) -> Sequence[LogLine]:
+        """A subscription's dead letters, by their numbers in the outbox."""
+
+    def replay(self, id_: int, entries: Sequence[int] | None = None) -> int:
+        """Send dead letters after all, all of them or some; how many."""
+
+    def unsubscribe(self, id_: int) -> None:
+        """End a subscription; nothing happens to one that is over."""
+
+    def bounce(self, report: bytes) -> int | None:
+        """Take in a mail server's report; the subscription it is about."""
+
+    def resume(self, feed: str, last_event_id: str, *, subscription: int = 0) -> Resumption | None:
+        """Where a client goes on with a stream; None when there is no such feed."""
+
+    def following(self, feed: str, after: int, limit: int) -> FeedView:
+        """A feed with the first entries after a sequence number, newest first."""
+
+    def event_data(self, subscription: int, view: FeedView) -> str | None:
+        """What the subscription's stylesheet makes of an entry; None where there is no stylesheet."""
+
+    async def hub(self, request: HubRequest, feed: str) -> bool:
+        """Verify and carry out what a WebSub subscriber asked for."""

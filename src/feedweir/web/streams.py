@@ -1,0 +1,87 @@
+"""Routes for those who listen: feeds and subscriptions as server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+
+from fastapi import APIRouter, HTTPException, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import Response, StreamingResponse
+
+from feedweir.deliver.address import Address
+from feedweir.deliver.events import KEEP_ALIVE, MEDIA_TYPE, Resumption, event, events, opening
+from feedweir.deliver.view import FeedView
+from feedweir.web.api import admit
+from feedweir.web.delivery_desk import DeliveryDesk
+from feedweir.web.door import Door
+from feedweir.web.respond import problem
+
+_AT_ONCE = 100
+"""Entries read in one go."""
+
+
+def stream_routes(door: Door, desk: DeliveryDesk) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/feeds/{name}/events")
+    async def feed_events(request: Request, name: str) -> Response:
+        return await _stream(door, desk, request, name, 0)
+
+    @router.get("/subscriptions/{name}/events")
+    async def subscription_events(request: Request, name: str) -> Response:
+        """By a signed link, or by the subscription's name for who may carry out statements."""
+        view = await run_in_threadpool(desk.of_token, name, "log")
+        if view is None:
+            admit(door, request)
+            view = await run_in_threadpool(desk.named, name)
+        if view is None or view.status != "active":
+            raise HTTPException(404, f"There is no subscription {name}.")
+        return await _stream(door, desk, request, view.feed, view.id)
+
+    return router
+
+
+async def _stream(door: Door, desk: DeliveryDesk, request: Request, feed: str, subscription: int) -> Response:
+    asked = request.headers.get("last-event-id") or request.query_params.get("last_event_id", "")
+    found = await run_in_threadpool(desk.resume, feed, asked, subscription=subscription)
+    if found is None:
+        near = tuple(await run_in_threadpool(door.library.near_names, feed))
+        return problem(request, 404, f"There is no feed named {feed}.", near=near)
+    body = _written(door, desk, feed, subscription, found, door.address(request))
+    # Proxies must not gather what is meant to be seen at once.
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(body, media_type=MEDIA_TYPE, headers=headers)
+
+
+async def _written(
+    door: Door, desk: DeliveryDesk, feed: str, subscription: int, start: Resumption, address: Address
+) -> AsyncIterator[bytes]:
+    """Everything after the start, then what comes, until the client is gone."""
+    yield opening(start)
+    at, silent_s = start.after, 0.0
+    while True:
+        view = await run_in_threadpool(desk.following, feed, at, _AT_ONCE)
+        for part in await run_in_threadpool(_events, desk, view, subscription, address):
+            yield part
+        if view.entries:
+            at, silent_s = max(entry.item.seq for entry in view.entries), 0.0
+            continue
+        await asyncio.sleep(door.options.listen_s)
+        silent_s += door.options.listen_s
+        if silent_s >= door.options.keep_alive_s:
+            silent_s = 0.0
+            yield KEEP_ALIVE
+
+
+def _events(desk: DeliveryDesk, view: FeedView, subscription: int, address: Address) -> Sequence[bytes]:
+    """The entries in the order of the stream: as JSON, or as the subscription's stylesheet has them."""
+    parts: list[bytes] = []
+    for entry in sorted(view.entries, key=lambda entry: entry.item.seq):
+        data = desk.event_data(subscription, replace(view, entries=(entry,))) if subscription else None
+        if data is None:
+            parts += events(view, [entry], address)
+        else:
+            parts.append(event(str(entry.item.seq), "item", data))
+    return parts
