@@ -70,6 +70,14 @@ class Settings:
     smtp_password: str = ""
     """Better by FEEDWEIR_SMTP_PASSWORD_FILE than in a file that others read."""
     mail_from: str = "feedweir@localhost"
+    bounces: str = ""
+    """Where mail servers report what they could not deliver (`bounces@example.org`); the sender when empty."""
+    bounces_mailbox: str = ""
+    """A Maildir or mbox file that these reports arrive in; read every minute."""
+    link_secret: str = ""
+    """What links in messages are signed with; made once and kept in the catalog when empty."""
+    notify: bool = False
+    """Whether `output notify` may be used: Apprise goes wherever a URL says, to private addresses too."""
     contact: str = ""
     """A URL that publishers may turn to; part of the User-Agent."""
 

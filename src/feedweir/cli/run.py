@@ -8,7 +8,6 @@ import signal
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -21,15 +20,11 @@ from feedweir.acquire.hosts import HostRules
 from feedweir.acquire.refresh.budget import Budget
 from feedweir.cli.context import context_of
 from feedweir.cli.door import LocalLibrary
+from feedweir.cli.sending import bounce_loop, desk_of, send_loop
 from feedweir.config import Settings
-from feedweir.deliver.channels.mail import MailOptions
-from feedweir.deliver.channels.smtp import SmtpServer
 from feedweir.engine.batches import Manifest
 from feedweir.errors import SettingsError
-from feedweir.keeper.entry_views import StoredViews
 from feedweir.keeper.fetching import FetchLoop, rules_of
-from feedweir.keeper.outlets import OutletOptions, opened_sender
-from feedweir.keeper.sending import SendLoop
 from feedweir.keeper.service import RunningQuery, Service
 from feedweir.keeper.weir import Weir
 from feedweir.sample.origin import Origin
@@ -69,7 +64,9 @@ def run(
             stack.callback(_start_sample(weir, settings.sample_port).stop)
         spark = stack.enter_context(ExitStack())
         service = _service(weir, settings, is_sample=sample, spark=spark)
-        app = create_app(LocalLibrary(weir, service), options=_web_options(settings))
+        desk = desk_of(weir, settings)
+        stack.callback(desk.close)
+        app = create_app(LocalLibrary(weir, service), options=_web_options(settings), desk=desk)
         server = WebServer(app, host=settings.host, port=settings.port)
         server.start()
         stack.callback(server.stop)
@@ -77,9 +74,10 @@ def run(
         stack.callback(service.stop)
         service.start()
         if settings.send:
-            sender = _send_loop(weir, settings)
-            stack.callback(sender.stop)
-            sender.start()
+            for loop in (send_loop(weir, settings), bounce_loop(weir, settings)):
+                if loop is not None:
+                    stack.callback(loop.stop)
+                    loop.start()
         # Spark has put its own handler in the place of ours.
         _stop_on_signals(stop)
         stop.wait()
@@ -133,41 +131,12 @@ def _service(weir: Weir, settings: Settings, *, is_sample: bool, spark: ExitStac
 
 def _crawl_options(settings: Settings) -> CrawlOptions:
     rules = rules_of(floor_s=settings.floor_s, interval_s=settings.interval_s, policy=settings.refresh)
-    budget = Budget(
-        per_second=settings.requests_per_second, per_day=settings.requests_per_day or math.inf
-    )
+    budget = Budget(per_second=settings.requests_per_second, per_day=settings.requests_per_day or math.inf)
     return CrawlOptions(rules=rules, budget=budget)
 
 
 def _host_rules(settings: Settings) -> HostRules:
     return HostRules(spacing_s=settings.host_spacing_s, max_per_day=settings.host_requests_per_day)
-
-
-def _send_loop(weir: Weir, settings: Settings) -> SendLoop:
-    options = OutletOptions(
-        outputs=weir.directory.root / "outputs",
-        stylesheets=weir.directory.root / "stylesheets",
-        smtp=_smtp(settings),
-        mail=MailOptions(sender=settings.mail_from),
-        base_url=settings.public_url,
-        allow_private=settings.allow_private,
-    )
-    views = StoredViews(weir.catalog, weir.store)
-    return SendLoop(partial(opened_sender, weir.catalog, views, options, clock=weir.clock))
-
-
-def _smtp(settings: Settings) -> SmtpServer | None:
-    if not settings.smtp_host:
-        return None
-    if settings.smtp_security not in ("none", "starttls", "tls"):
-        raise SettingsError(f"setting smtp_security: {settings.smtp_security!r} is not none, starttls or tls")
-    return SmtpServer(
-        host=settings.smtp_host,
-        port=settings.smtp_port,
-        security=settings.smtp_security,  # type: ignore[arg-type]
-        user=settings.smtp_user,
-        password=settings.smtp_password,
-    )
 
 
 def _spark_query(

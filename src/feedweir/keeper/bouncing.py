@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+import mailbox
+import threading
+from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 
 from feedweir.catalog import Catalog, Failure
 from feedweir.deliver.bounces import bounce_of
-from feedweir.errors import CatalogError
+from feedweir.errors import CatalogError, FeedweirError, SettingsError
+
+_log = logging.getLogger(__name__)
+
+_LOOK_S = 60.0
 
 
 def record_bounce(catalog: Catalog, report: bytes, now: datetime) -> int | None:
@@ -26,3 +35,73 @@ def record_bounce(catalog: Catalog, report: bytes, now: datetime) -> int | None:
     reason = f"returned by the mail server: {bounce.reason}"
     catalog.failures.record([Failure(kind="subscription", resource=str(record.id), at=now, reason=reason)])
     return record.id
+
+
+def read_mailbox(catalog: Catalog, path: Path, now: datetime) -> int:
+    """Record the reports that are new in a Maildir, or all of an mbox file, which is emptied; how many were ours.
+
+    What is read of a Maildir stays there, as seen. A message that dies with us is read again: a failure is told twice
+    rather than not at all.
+    """
+    if not path.exists():
+        raise SettingsError(f"there is no mailbox {path}")
+    try:
+        return _read_maildir(catalog, path, now) if path.is_dir() else _read_mbox(catalog, path, now)
+    except (OSError, mailbox.Error) as error:
+        raise SettingsError(f"the mailbox {path} cannot be read: {error}") from error
+
+
+def _read_maildir(catalog: Catalog, path: Path, now: datetime) -> int:
+    box, ours = mailbox.Maildir(path, create=False), 0
+    for key in sorted(box.keys()):
+        message = box[key]
+        if message.get_subdir() == "new":
+            ours += record_bounce(catalog, box.get_bytes(key), now) is not None
+            message.set_subdir("cur")
+            message.add_flag("S")
+            box[key] = message
+    return ours
+
+
+def _read_mbox(catalog: Catalog, path: Path, now: datetime) -> int:
+    box, ours = mailbox.mbox(path, create=False), 0
+    box.lock()
+    try:
+        for key in sorted(box.keys()):
+            ours += record_bounce(catalog, box.get_bytes(key), now) is not None
+            box.remove(key)
+        box.flush()
+    finally:
+        box.close()
+    return ours
+
+
+class BounceLoop:
+    """Reads a mailbox now and then, in a thread."""
+
+    def __init__(
+        self, catalog: Catalog, path: Path, clock: Callable[[], datetime], *, look_s: float = _LOOK_S
+    ) -> None:
+        self._catalog = catalog
+        self._path = path
+        self._clock = clock
+        self._look_s = look_s
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="feedweir-bounces", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            try:
+                read_mailbox(self._catalog, self._path, self._clock())
+            except FeedweirError:
+                _log.exception("the next look will try again")
+            if self._stopping.wait(self._look_s):
+                return
