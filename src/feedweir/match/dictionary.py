@@ -21,7 +21,6 @@ from feedweir.match.dictionary_kernels import (
     look_up_prefixes,
 )
 
-_FILTER_BITS_PER_ENTRY = 8
 Bytes = npt.NDArray[np.uint8]
 
 
@@ -41,11 +40,9 @@ def packed_dictionary(
     size = 16
     while size < 1.5 * len(hashes):
         size *= 2
-    slots = np.full(size, EMPTY, np.int32)
-    filter_bits = np.zeros(size * _FILTER_BITS_PER_ENTRY // 16, np.uint8)
-    fill(hashes, starts, exact_bytes, filter_bits, slots)
-    arrays: tuple[npt.NDArray[Any], ...] = (filter_bits, slots, hashes, starts.astype(np.int32), text)
-    return Dictionary(*map(frozen, arrays))
+    slots = np.full(2 * size, EMPTY, np.uint64)
+    fill(hashes, starts, exact_bytes, slots)
+    return Dictionary(frozen(slots), frozen(starts.astype(np.int32)), frozen(text))
 
 
 def packed(strings: Sequence[bytes]) -> tuple[Bytes, npt.NDArray[np.int64], npt.NDArray[np.int32]]:
@@ -64,11 +61,16 @@ def hashes_of(text: Bytes, starts: npt.NDArray[Any], lengths: npt.NDArray[Any]) 
 def entries_of_tokens(dictionary: Dictionary, tokens: Tokens) -> npt.NDArray[np.int32]:
     """The entry of every token, -1 for a word that no query names."""
     entries = np.empty(len(tokens.hashes), np.int32)
+    find_tokens(dictionary, tokens, entries)
+    return entries
+
+
+def find_tokens(dictionary: Dictionary, tokens: Tokens, entries: npt.NDArray[np.int32]) -> None:
+    """As `entries_of_tokens`, into an array that is there."""
     if len(dictionary.starts) == 1:
         entries.fill(-1)
-    else:
+    elif len(entries):
         look_up(dictionary, tokens.hashes, frozen(tokens.text), tokens.starts, tokens.lengths, entries)
-    return entries
 
 
 def entries_of_strings(dictionary: Dictionary, strings: Sequence[bytes]) -> npt.NDArray[np.int32]:

@@ -5,110 +5,97 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, uint64
+from numba import njit, uint64, uintp
 
+from feedweir.items.memory_kernels import ask_for, eight_bytes
 from feedweir.items.text_kernels import hash_bytes
 
-EMPTY = np.int32(-1)
-_U32 = np.uint64(32)
-_U7 = np.uint64(7)
-_U3 = np.uint64(3)
 LONG_PREFIX = 63
 """Prefixes of this many bytes and more share one bit of the masks."""
 EXACT_BYTES = 8
 """Of strings up to this length no two have the same hash (`hash_bytes`): equal hashes need no look at the bytes."""
+EMPTY = np.uint64(2**64 - 1)
 
 _AT_ONCE = 64
+_ONE, _TWO = np.uint64(1), np.uint64(2)
 
 
 class Dictionary(NamedTuple):
-    """Entry i is `text[starts[i] : starts[i + 1]]`; a slot holds 2 i, or 2 i + 1 when its hash alone proves it."""
+    """Entry i is `text[starts[i] : starts[i + 1]]`.
 
-    filter: Any
+    A slot is two numbers in one line of the cache: the hash, and 2 i, or 2 i + 1 when the hash alone proves it.
+    """
+
     slots: Any
-    hashes: Any
     starts: Any
     text: Any
 
 
 @njit(cache=True)
-def fill(hashes, starts, exact_bytes, filter_bits, slots):  # type: ignore[no-untyped-def]
+def fill(hashes, starts, exact_bytes, slots):  # type: ignore[no-untyped-def]
     """Put entries 0, 1, … into empty slots."""
     mask = uint64(len(slots) - 1)
-    filter_mask = uint64(len(filter_bits) * 8 - 1)
     for entry in range(len(hashes)):
-        h = hashes[entry]
-        bit = (h >> _U32) & filter_mask
-        filter_bits[bit >> _U3] |= np.uint8(1) << np.uint8(bit & _U7)
-        slot = h & mask
-        while slots[slot] != EMPTY:
-            slot = (slot + uint64(1)) & mask
-        slots[slot] = 2 * entry + (1 if starts[entry + 1] - starts[entry] <= exact_bytes else 0)
+        slot = (hashes[entry] << _ONE) & mask
+        while slots[slot + _ONE] != EMPTY:
+            slot = (slot + _TWO) & mask
+        slots[slot] = hashes[entry]
+        is_exact = starts[entry + 1] - starts[entry] <= exact_bytes
+        slots[slot + _ONE] = uint64(2 * entry + (1 if is_exact else 0))
 
 
 @njit(inline="always")
-def _entry_of(filter_bits, slots, hashes, entry_starts, entry_text, h, text, start, length):  # type: ignore[no-untyped-def]
+def _is_same(text, start, other, other_start, length):  # type: ignore[no-untyped-def]
+    """Whether two stretches have the same bytes: eight at a time, the last eight perhaps once more."""
+    if length < 8:
+        k = 0
+        while k < length and text[start + k] == other[other_start + k]:
+            k += 1
+        return k == length
+    k = 0
+    last = length - 8
+    while k < last and eight_bytes(text, start + k) == eight_bytes(other, other_start + k):
+        k += 8
+    return k >= last and eight_bytes(text, start + last) == eight_bytes(other, other_start + last)
+
+
+@njit(forceinline=True)
+def _entry_of(slots, entry_starts, entry_text, h, text, start, length):  # type: ignore[no-untyped-def]
     """The entry with these bytes, or -1."""
-    bit = (h >> _U32) & uint64(len(filter_bits) * 8 - 1)
-    if not (filter_bits[bit >> _U3] >> np.uint8(bit & _U7)) & 1:
-        return np.int32(-1)
     mask = uint64(len(slots) - 1)
-    slot = h & mask
+    slot = (h << _ONE) & mask
     while True:
-        found = slots[slot]
-        if found == EMPTY:
+        what = slots[slot + _ONE]
+        if what == EMPTY:
             return np.int32(-1)
-        entry = np.uint32(found >> 1)
-        if hashes[entry] == h:
-            if found & 1 and length <= EXACT_BYTES:
+        if slots[slot] == h:
+            entry = what >> _ONE
+            if what & _ONE and length <= EXACT_BYTES:
                 return np.int32(entry)
-            at = entry_starts[entry]
-            if entry_starts[entry + np.uint32(1)] - at == length:
-                k = 0
-                while k < length and entry_text[at + k] == text[start + k]:
-                    k += 1
-                if k == length:
-                    return np.int32(entry)
-        slot = (slot + uint64(1)) & mask
+            at = np.int64(entry_starts[entry])
+            if entry_starts[entry + _ONE] - at == length and _is_same(
+                text, np.int64(start), entry_text, at, np.int64(length)
+            ):
+                return np.int32(entry)
+        slot = (slot + _TWO) & mask
 
 
 @njit(cache=True, nogil=True)
 def look_up(dictionary, hashes, text, starts, lengths, entries):  # type: ignore[no-untyped-def]
     """The entry of every byte string, -1 for those that are in no query.
 
-    Some dozens at a time: their slots, then the hashes found there, so that the memory fetches many at once; most are
-    decided by that, and only long strings and collisions are looked at more closely.
+    The slots of some dozens are asked for before the first is read, so that the memory fetches many at once.
     """
-    filter_bits, slots, known, entry_starts, entry_text = dictionary
-    if len(known) == 0:
-        entries[:] = -1
-        return
+    slots, entry_starts, entry_text = dictionary
     mask = uint64(len(slots) - 1)
     n = len(hashes)
-    found = np.empty(_AT_ONCE, np.int32)
-    marks = np.empty(_AT_ONCE, np.uint64)
     for base in range(0, n, _AT_ONCE):
-        m = min(_AT_ONCE, n - base)
-        for j in range(m):
-            found[j] = slots[hashes[base + j] & mask]
-        for j in range(m):
-            marks[j] = known[max(found[j], 0) >> 1]
-        for j in range(m):
-            i = base + j
-            is_certain = (marks[j] == hashes[i]) & (found[j] & 1 == 1) & (lengths[i] <= EXACT_BYTES)
-            entries[i] = found[j] >> 1  # an empty slot is -1, and so is its half
-            if found[j] != EMPTY and not is_certain:
-                entries[i] = _entry_of(
-                    filter_bits,
-                    slots,
-                    known,
-                    entry_starts,
-                    entry_text,
-                    hashes[i],
-                    text,
-                    starts[i],
-                    lengths[i],
-                )
+        last = min(base + _AT_ONCE, n)
+        for i in range(base, last):
+            ask_for(slots, (hashes[uintp(i)] << _ONE) & mask)
+        for i in range(base, last):
+            j = uintp(i)
+            entries[j] = _entry_of(slots, entry_starts, entry_text, hashes[j], text, starts[j], lengths[j])
 
 
 @njit(cache=True, nogil=True)
@@ -116,7 +103,7 @@ def look_up_prefixes(  # type: ignore[no-untyped-def]
     dictionary, length_masks, first_entry, offsets, text, starts, lengths, positions, row_offsets
 ):
     """The prefixes that tokens open with: (entries, positions), and where those of each row begin."""
-    filter_bits, slots, known, entry_starts, entry_text = dictionary
+    slots, entry_starts, entry_text = dictionary
     entries = np.empty(64, np.int32)
     places = np.empty(64, np.int32)
     n = 0
@@ -130,9 +117,7 @@ def look_up_prefixes(  # type: ignore[no-untyped-def]
                 if not (length_mask >> uint64(min(length, LONG_PREFIX))) & uint64(1):
                     continue
                 h = hash_bytes(text, starts[i], length)
-                entry = _entry_of(
-                    filter_bits, slots, known, entry_starts, entry_text, h, text, starts[i], length
-                )
+                entry = _entry_of(slots, entry_starts, entry_text, h, text, starts[i], length)
                 if entry < 0:
                     continue
                 if n == len(entries):

@@ -14,7 +14,7 @@ from feedweir.items.attributes import Attribute, AttributeType, attribute_named
 from feedweir.items.text import Tokens, analyse
 from feedweir.match.arrays import Array, frozen
 from feedweir.match.atoms import Axis
-from feedweir.match.dictionary import entries_of_strings, entries_of_tokens, prefixes_of_tokens
+from feedweir.match.dictionary import entries_of_strings, find_tokens, prefixes_of_tokens
 from feedweir.match.index import Index
 from feedweir.match.match_kernels import Streams, Values
 from feedweir.match.scopes import EXTENSIONS
@@ -79,24 +79,36 @@ def _flat(lists: pa.ListArray) -> tuple[Array, pa.Array]:
 
 def streams_of(index: Index, texts: Texts) -> Streams:
     """The dictionary entries that stand in every field: words field by field, then prefixes field by field."""
-    scopes: list[int] = []
-    parts: list[tuple[Array, Array, Array]] = []
-    for number, field in enumerate(index.scopes.fields):
-        tokens = texts.tokens[field]
-        scopes.append(1 << number)
-        parts.append((tokens.offsets, entries_of_tokens(index.words, tokens), tokens.positions))
-    has_prefixes = len(index.prefixes.starts) > 1
-    for field in index.scopes.fields if has_prefixes else ():
-        found = prefixes_of_tokens(index.prefixes, index.prefix_masks, index.n_words, texts.tokens[field])
-        parts.append(found)
+    fields = [texts.tokens[field] for field in index.scopes.fields]
+    firsts = np.cumsum([0, *(len(tokens.hashes) for tokens in fields)])
+    entries = np.empty(firsts[-1], np.int32)
+    for first, tokens in zip(firsts, fields, strict=False):
+        find_tokens(index.words, tokens, entries[first : first + len(tokens.hashes)])
     has_phrases = len(index.checks.phrase_scopes) > 0
-    firsts = np.cumsum([0, *(len(entries) for _, entries, _ in parts)])
+    words = Streams(
+        np.left_shift(np.uint64(1), np.arange(len(fields), dtype=np.uint64)),
+        np.stack([first + tokens.offsets for first, tokens in zip(firsts, fields, strict=False)]),
+        entries,
+        np.concatenate([tokens.positions for tokens in fields]) if has_phrases else np.empty(0, np.int32),
+        len(fields),
+    )
+    return _with_prefixes(words, index, fields) if len(index.prefixes.starts) > 1 else words
+
+
+def _with_prefixes(words: Streams, index: Index, fields: list[Tokens]) -> Streams:
+    """Streams with one more for each field: the prefixes that words of it open with."""
+    found = [
+        prefixes_of_tokens(index.prefixes, index.prefix_masks, index.n_words, tokens) for tokens in fields
+    ]
+    firsts = len(words.entries) + np.cumsum([0, *(len(entries) for _, entries, _ in found)])
+    offsets = [first + each for first, (each, _, _) in zip(firsts, found, strict=False)]
+    has_phrases = len(words.positions) > 0
     return Streams(
-        np.array(scopes * (2 if has_prefixes else 1), np.uint64),
-        np.stack([first + offsets for first, (offsets, _, _) in zip(firsts, parts, strict=False)]),
-        np.concatenate([entries for _, entries, _ in parts]),
-        np.concatenate([positions for _, _, positions in parts]) if has_phrases else np.empty(0, np.int32),
-        len(scopes),
+        np.concatenate([words.scopes, words.scopes]),
+        np.concatenate([words.offsets, np.stack(offsets)]),
+        np.concatenate([words.entries, *(entries for _, entries, _ in found)]),
+        np.concatenate([words.positions, *(places for _, _, places in found if has_phrases)]),
+        words.n_fields,
     )
 
 
