@@ -66,7 +66,9 @@ class Meaning:
         rights, right_ways = self.block(join.right)
         found: set[Document] = set()
         for left, right in product(lefts, rights):
-            if left == right or not self.in_window(join, left, right, lefts, rights):
+            if set(left.items) & set(right.items):
+                continue
+            if not self.in_window(join, left, right, lefts, rights):
                 continue
             for one, other in product(left_ways[left], right_ways[right]):
                 values = one | other
@@ -104,6 +106,9 @@ class Meaning:
         if isinstance(join.window, LastItems):
             stream = lefts if earlier == left else rights
             back = sum(earlier.order < one.order <= later.order for one in stream if one != later) + 1
+            if earlier == left and isinstance(join.left, PatternJoin):
+                completed = {one.order[0] for one in lefts}
+                back = sum(earlier.order[0] < seq < later.order[0] for seq in completed) + 1
             return back <= join.window.count and not (followed and earlier != left)
         assert isinstance(join.window, TimeSpan)
         apart = right.time - left.time

@@ -78,14 +78,14 @@ def variables(block: Block) -> list[str]:
 @st.composite
 def joins(draw: st.DrawFn, depth: int = 1, inputs: tuple[str, ...] = (), counts: bool = True) -> PatternJoin:
     left: Block | PatternJoin = (
-        draw(blocks("a", inputs)) if depth == 1 else draw(joins(depth - 1, inputs, False))
+        draw(blocks("a", inputs)) if depth == 1 else draw(joins(depth - 1, inputs, counts))
     )
     right = draw(blocks(f"r{depth}_", inputs))
     on_left = variables(left) if isinstance(left, Block) else _all(left)
     size = draw(st.sampled_from((0, 1, 1, 2, 2, 3)))
     pair = st.tuples(st.sampled_from(on_left), st.sampled_from(variables(right)))
     equalities = tuple(draw(st.lists(pair, min_size=size, max_size=size)))
-    window = draw(_windows(counts and depth == 1))
+    window = draw(_windows(counts))
     select = ""
     if draw(st.integers(0, 2)) == 0:
         chosen = draw(st.lists(st.sampled_from(on_left + variables(right)), max_size=2, unique=True))

@@ -9,6 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from feedweir.join.windows import running_clock
+
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
@@ -51,15 +53,31 @@ class DocumentTexts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DocumentBatch:
-    """`seq` increases. `members` says for each stream (by `query.stream_name`) which rows are in it."""
+    """Documents in the order of the stream: by `seq`, and by `sub` where several stand at one number.
+
+    `members` says for each stream (by `query.stream_name`) which rows are in it. `ids` are what matches report, the
+    numbers themselves unless others are given; `clock_us` is the clock at each row when the batch is not all that came.
+    """
 
     seq: Longs
     time_us: Longs
     members: Mapping[str, Ints]
     witnesses: WitnessTables
+    sub: Longs | None = None
+    ids: Longs | None = None
+    clock_us: Longs | None = None
 
     def __len__(self) -> int:
         return len(self.seq)
+
+    @property
+    def subs(self) -> Longs:
+        return np.zeros(len(self.seq), np.int64) if self.sub is None else self.sub
+
+    def clocks(self, before: int) -> Longs:
+        """The clock at each row, given the clock before them."""
+        times = self.time_us if self.clock_us is None else self.clock_us
+        return running_clock(times, before)
 
 
 @dataclass(frozen=True, slots=True)

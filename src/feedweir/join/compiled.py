@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from feedweir.errors import FeedweirError, LanguageError
 from feedweir.join.graph import LEFT, BlockTree, JoinGraph, block_tree, join_graph, minor
-from feedweir.join.query import JoinQuery, blocks_of, holes_of, stream_name
+from feedweir.join.query import JoinQuery, blocks_of, holes_of, inner_stream, stream_name
 from feedweir.join.templates import Template, Templates
 from feedweir.join.values import stable_number
 from feedweir.join.variables import Signature, Variable, result_variable, signed, variable_of
@@ -199,7 +199,7 @@ class _Compiler:
         needed = tuple(sorted(bound & wanted))
         key = (join.left, needed)
         if key not in self.inner:
-            stream = f"join {stable_number(repr(key))}"
+            stream = inner_stream(stable_number(repr(key)))
             self._add(join.left, needed, Result(None, stream, (), "", True))
             self.inner[key] = stream
         columns = tuple(PatternNode("/", name, (), name) for name in needed)

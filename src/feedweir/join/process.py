@@ -21,12 +21,13 @@ from feedweir.join.derived import Bindings, Derived, bindings_of, derived_of, me
 from feedweir.join.evaluate import Evaluator, Found
 from feedweir.join.evaluate_kernels import Documents
 from feedweir.join.intake import Texts, intake
-from feedweir.join.query import filled
+from feedweir.join.query import filled, is_inner
 from feedweir.join.rows import BindingRows, concatenated
 from feedweir.join.state import JoinState, Reach, Segment, compacted, extended, states_named
 from feedweir.join.values import NO_VALUE, keys_of, stable_number
 from feedweir.join.variables import result_variable
-from feedweir.join.windows import FOREVER, JoinBounds, running_clock
+from feedweir.join.windows import FOREVER, JoinBounds
+from feedweir.plan.predicates import TreePattern
 
 Longs = NDArray[np.int64]
 
@@ -133,6 +134,17 @@ class _Input:
     base: Longs
     """Which rows of the batch are among them, or -1."""
     derived: tuple[Derived | None, ...]
+    ids: Longs | None = None
+    """By row of the batch what matches report."""
+
+    def made_of(self, first: int) -> dict[int, tuple[int, ...]]:
+        """By number, from `first` on, the items of documents that are not just the item of their number."""
+        found = {first + place: one.items for place, one in enumerate(self.derived) if one is not None}
+        if self.ids is not None:
+            own = np.where(self.base >= 0, self.ids[self.base], self.seq)
+            for place in np.flatnonzero((self.base >= 0) & (own != self.seq)).tolist():
+                found[first + place] = (int(own[place]),)
+        return found
 
 
 class JoinLogic:
@@ -144,14 +156,17 @@ class JoinLogic:
         *,
         witnesses: WitnessSource | None = None,
         documents: DocumentTexts | None = None,
+        patterns: Sequence[TreePattern] | None = None,
         max_cached_rows: int = 20_000_000,
     ) -> None:
+        """`patterns` are those that witnesses are numbered by; the set's own when they are not given."""
         self.joins = joins
         self._witnesses = witnesses
         self._texts_of: Callable[[Sequence[int]], Sequence[str]] | None = (
             documents.texts if documents else None
         )
-        self._patterns = {pattern: place for place, pattern in enumerate(joins.patterns)}
+        numbered = joins.patterns if patterns is None else patterns
+        self._patterns = {pattern: place for place, pattern in enumerate(numbered)}
         self._evaluators = [Evaluator(level, joins.bounds) for level in joins.levels]
         self._publishing = [_publishing(level) for level in joins.levels]
         self.caches = [LevelCache(ViewCache(max_rows=max_cached_rows)) for _ in joins.levels]
@@ -170,7 +185,7 @@ class JoinLogic:
             name = f"level{place}"
             given = _input_of(level, batch, made)
             before = states.get(name, JoinState())
-            clocks = running_clock(batch.time_us, before.clock)
+            clocks = batch.clocks(before.clock)
             found, state = self._level(place, before, batch, given, clocks, number)
             made += derived_of(found.bindings, level, place, state, self._texts_of)
             results.append(found)
@@ -201,7 +216,7 @@ class JoinLogic:
         found = [
             kept
             for one in evaluator.run(evaluator.rows(rows, numbers), documents, cache.view, oldest)
-            if len(kept := _counted(one, level, state))
+            if len(kept := _distinct(_counted(one, level, state), state))
         ]
         cache.view.trim(oldest)
         cache.state = state
@@ -292,14 +307,40 @@ def _counted(found: Found, level: Level, state: JoinState) -> Found:
             relation.variables[found.row, first_end[1]],
         )
         chosen = is_count & np.isin(variable, list(dense))
+        if not chosen.any():
+            continue
         numbers = state.stream_documents(stable_number(stream))
-        needed[chosen] = _documents_back(numbers, later[chosen], earlier[chosen])
+        back = _events_back if is_inner(stream) else _documents_back
+        needed[chosen] = back(numbers, later[chosen], earlier[chosen], state)
     within = ~is_count | (needed <= relation.length[found.row])
     counted = Found(found.relation, found.row, found.left, found.right, needed, found.paths, found.values)
     return counted.take(within)
 
 
-def _documents_back(numbers: Longs, later: Longs, earlier: Longs) -> Longs:
+def _events_back(numbers: Longs, later: Longs, earlier: Longs, state: JoinState) -> Longs:
+    """The matches of an inner join that one document completes are one event, which comes after that document."""
+    completed = np.unique(state.sequence(numbers)[0])
+    place = np.searchsorted(numbers, earlier)
+    held = np.append(numbers, FOREVER)[place] == earlier
+    first, last = state.sequence(earlier)[0], state.sequence(later)[0]
+    back = np.searchsorted(completed, last) - np.searchsorted(completed, first, "right") + 1
+    return np.where(held, back, FOREVER)
+
+
+def _distinct(found: Found, state: JoinState) -> Found:
+    """Without matches that have a document twice: one that an inner join found does not meet its own parts again."""
+    if not len(found) or not any(segment.derived for segment in state.segments):
+        return found
+    derived = np.array([number for one in state.segments for number in one.derived], np.int64)
+    doubtful = np.flatnonzero(np.isin(found.left, derived) | np.isin(found.right, derived))
+    pairs = zip(found.left[doubtful].tolist(), found.right[doubtful].tolist(), strict=True)
+    met = [set(state.items_of(one)).isdisjoint(state.items_of(other)) for one, other in pairs]
+    kept = np.ones(len(found), np.bool_)
+    kept[doubtful] = met
+    return found.take(kept)
+
+
+def _documents_back(numbers: Longs, later: Longs, earlier: Longs, _state: JoinState) -> Longs:
     """By the numbers that a stream still holds; the view cache may know documents that have left every window."""
     place = np.searchsorted(numbers, earlier)
     held = np.append(numbers, FOREVER)[place] == earlier
@@ -342,14 +383,13 @@ def _input_of(level: Level, batch: DocumentBatch, made: Sequence[Derived]) -> _I
     base = np.flatnonzero(marks)
     derived = [one for one in made if one.stream in wanted]
     seq = np.concatenate([batch.seq[base], np.array([one.seq for one in derived], np.int64)])
-    sub = np.concatenate([np.zeros(len(base), np.int64), np.array([one.sub for one in derived], np.int64)])
+    sub = np.concatenate([batch.subs[base], np.array([one.sub for one in derived], np.int64)])
     time = np.concatenate([batch.time_us[base], np.array([one.time_us for one in derived], np.int64)])
     order = np.lexsort((sub, seq))
     origin = np.concatenate([base, np.full(len(derived), -1)])[order]
     documents = tuple(None if place < len(base) else derived[place - len(base)] for place in order.tolist())
-    return _Input(
-        seq[order], sub[order], time[order], _members(level, batch, origin, documents), origin, documents
-    )
+    members = _members(level, batch, origin, documents)
+    return _Input(seq[order], sub[order], time[order], members, origin, documents, batch.ids)
 
 
 def _members(
@@ -380,7 +420,7 @@ def _segment(
         given.seq,
         given.sub,
         given.time,
-        {first + place: one.items for place, one in enumerate(given.derived) if one is not None},
+        given.made_of(first),
         np.concatenate([none, *(np.full(len(held), stream, np.int64) for stream, held in counted)]),
         np.concatenate([none, *(held for _, held in counted)]),
         texts.document,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from feedweir.plan.construct import filled, holes_of
 from feedweir.plan.nodes import Block, Feed, Node, PatternJoin, Source
 
-__all__ = ["JoinQuery", "blocks_of", "filled", "holes_of", "stream_name"]
+__all__ = ["JoinQuery", "blocks_of", "filled", "holes_of", "inner_stream", "is_inner", "stream_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,15 @@ def stream_name(node: Node) -> str:
             return f"feed {name}"
         case _:
             return repr(node)
+
+
+def inner_stream(number: int) -> str:
+    """How the hidden stream of an inner join's results is called."""
+    return f"join {number}"
+
+
+def is_inner(stream: str) -> bool:
+    return stream.startswith("join ")
 
 
 def blocks_of(join: PatternJoin) -> list[Block]:

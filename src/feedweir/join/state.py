@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +25,7 @@ from feedweir.join.rows import BindingRows, concatenated, no_rows, ranges
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
-FORMAT = 1
+FORMAT = 2
 _MERGE = 4
 """As many segments of about one size become one: rows are rewritten a few times each, and few segments remain."""
 
@@ -249,46 +250,64 @@ class HistoryStore:
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True)
 
-    def save(self, batch: int, states: Mapping[str, JoinState]) -> None:
+    def save(
+        self, batch: int, states: Mapping[str, JoinState], *, before: int | None = None, note: object = None
+    ) -> None:
+        """Keep the states after a batch, which began with those `before` it (the newest that are there, if not said).
+
+        `note` is whatever else must be known with them, as JSON.
+        """
         manifest = {
             "format": FORMAT,
             "levels": {name: self._save_level(name, one) for name, one in states.items()},
+            "note": note,
         }
-        target = self.directory / f"state-{batch:012d}.json"
+        target = self._path(batch)
         _replace(target, lambda path: path.write_text(json.dumps(manifest, sort_keys=True)))
-        self._sweep()
+        self._sweep(batch, batch if before is None else before + 1)
 
     def load(self, before: int) -> dict[str, JoinState]:
         """The states after the last batch before this one; none when there is none."""
-        numbers = sorted(self._batches())
-        usable = [number for number in numbers if number < before]
+        return self.load_noted(before)[0]
+
+    def load_noted(self, before: int) -> tuple[dict[str, JoinState], Any]:
+        """The states, and what was noted with them."""
+        usable = [number for number in self._batches() if number < before]
         if not usable:
-            return {}
-        path = self.directory / f"state-{usable[-1]:012d}.json"
+            return {}, None
+        path = self._path(usable[-1])
         try:
             manifest = json.loads(path.read_text())
             if manifest["format"] != FORMAT:
                 raise CompiledSetError(
                     f"join state {path.name} is of format {manifest['format']}, not {FORMAT}"
                 )
-            return {name: self._load_level(name, one) for name, one in manifest["levels"].items()}
+            levels = {name: self._load_level(name, one) for name, one in manifest["levels"].items()}
+            return levels, manifest["note"]
         except (OSError, KeyError, ValueError, pa.ArrowException) as error:
             raise CompiledSetError(
                 f"join state {path.name} is damaged: {error}", hint="restore it, or replay the item log"
             ) from error
 
-    def _batches(self) -> list[int]:
-        return [int(path.stem.removeprefix("state-")) for path in self.directory.glob("state-*.json")]
+    def _path(self, batch: int) -> Path:
+        return self.directory / f"state-{batch:012d}.json"
 
-    def _sweep(self) -> None:
-        """Keep the last two states: the newest batch may have to be repeated from the one before it."""
-        manifests = sorted(self.directory.glob("state-*.json"))
-        for path in manifests[:-2]:
-            path.unlink(missing_ok=True)
+    def _batches(self) -> list[int]:
+        return sorted(int(path.stem.removeprefix("state-")) for path in self.directory.glob("state-*.json"))
+
+    def _sweep(self, batch: int, before: int) -> None:
+        """Keep this state and the one it came from: the batch may have to be repeated. What lies between them was
+        left behind by an attempt that was cut otherwise."""
+        numbers = self._batches()
+        came_from = max((number for number in numbers if number < before), default=batch)
+        kept = sorted({came_from, batch})
+        for number in numbers:
+            if number not in kept:
+                self._path(number).unlink(missing_ok=True)
         used = {
             f"{name}/{stem}"
-            for path in manifests[-2:]
-            for name, level in json.loads(path.read_text())["levels"].items()
+            for number in kept
+            for name, level in json.loads(self._path(number).read_text())["levels"].items()
             for stem in level["segments"]
         }
         for path in sorted(self.directory.glob("*/*.arrow")):
@@ -343,8 +362,11 @@ def _save_segment(folder: Path, segment: Segment) -> str:
 
 
 def _write(path: Path, table: pa.Table) -> None:
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table.combine_chunks())
+    with path.open("wb") as sink:
+        with pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table.combine_chunks())
+        sink.flush()
+        os.fsync(sink.fileno())
 
 
 def _tables(segment: Segment) -> dict[str, pa.Table]:

@@ -36,7 +36,7 @@ FOREVER = 1 << 60
 class JoinBounds:
     """What joins may cost."""
 
-    lateness: timedelta = timedelta(days=1)
+    lateness: timedelta = timedelta(days=7)
     max_documents: int = 10_000_000
     """How far back any window reaches, counted in documents: bounds the state of windows of years."""
     max_pairs: int = 20_000_000
