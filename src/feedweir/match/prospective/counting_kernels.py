@@ -1,12 +1,13 @@
 """Compiled matching by counting: the published methods, on documents as sorted sets of term numbers.
 
-Accumulators live in a hash table that is addressed by query number, as query numbers are assigned at random.
+Accumulators live in a hash table that is addressed by query number, as query numbers are assigned at random. As in our own
+kernel, places in the arrays that are read most are unsigned, so that no negative index need be considered.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from numba import njit, uint32, uintp
 
 STAT_POSTINGS, STAT_FIRST_POSTINGS, STAT_ACCUMULATORS, STAT_TESTS = range(4)
 _BITS_PER_ENTRY = 16
@@ -23,9 +24,9 @@ def _power_above(n):  # type: ignore[no-untyped-def]
 @njit(inline="always")
 def _slot_of(table, mask, query):  # type: ignore[no-untyped-def]
     """Where a query is, or the empty slot where it would be."""
-    slot = query & mask
+    slot = uint32(query) & mask
     while table[slot] != -1 and table[slot] != query:
-        slot = (slot + 1) & mask
+        slot = (slot + uint32(1)) & mask
     return slot
 
 
@@ -54,12 +55,12 @@ def match_primitive(offsets, terms, starts, postings, sizes):  # type: ignore[no
             table = np.empty(size, np.int32)
             counts = np.empty(size, np.int32)
         table[:size] = -1
-        mask = size - 1
+        mask = uint32(size - 1)
         for i in range(offsets[row], offsets[row + 1]):
             for p in range(starts[terms[i]], starts[terms[i] + 1]):
-                slot = _slot_of(table, mask, postings[p])
+                slot = _slot_of(table, mask, postings[uintp(p)])
                 if table[slot] == -1:
-                    table[slot] = postings[p]
+                    table[slot] = postings[uintp(p)]
                     counts[slot] = 1
                     stats[STAT_ACCUMULATORS] += 1
                 else:
@@ -100,29 +101,29 @@ def match_ordered(offsets, terms, firsts, first_postings, rests, rest_postings, 
                 counts = np.empty(size, np.int32)
                 bits = np.zeros(size * _BITS_PER_ENTRY // 8, np.uint8)
             table[:size] = -1
-            mask = size - 1
-            bit_mask = size * _BITS_PER_ENTRY // 2 - 1
+            mask = uint32(size - 1)
+            bit_mask = uint32(size * _BITS_PER_ENTRY // 2 - 1)
             if has_filter:
-                bits[: (bit_mask + 1) // 8] = 0
+                bits[: (np.int64(bit_mask) + 1) // 8] = 0
             for i in range(offsets[row], offsets[row + 1]):
                 for p in range(firsts[part, terms[i]], firsts[part, terms[i] + 1]):
-                    query = first_postings[p]
+                    query = first_postings[uintp(p)]
                     slot = _slot_of(table, mask, query)
                     table[slot] = query
                     counts[slot] = 1
                     if has_filter:
-                        bit = query & bit_mask
-                        bits[bit >> 3] |= np.uint8(1) << np.uint8(bit & 7)
+                        bit = uint32(query) & bit_mask
+                        bits[bit >> uint32(3)] |= np.uint8(1) << np.uint8(bit & uint32(7))
             stats[STAT_ACCUMULATORS] += total
             stats[STAT_FIRST_POSTINGS] += total
             for i in range(offsets[row], offsets[row + 1]):
                 first, last = rests[part, terms[i]], rests[part, terms[i] + 1]
                 stats[STAT_POSTINGS] += last - first
                 for p in range(first, last):
-                    query = rest_postings[p]
+                    query = rest_postings[uintp(p)]
                     if has_filter:
-                        bit = query & bit_mask
-                        if not (bits[bit >> 3] >> np.uint8(bit & 7)) & 1:
+                        bit = uint32(query) & bit_mask
+                        if not (bits[bit >> uint32(3)] >> np.uint8(bit & uint32(7))) & 1:
                             continue
                     slot = _slot_of(table, mask, query)
                     if table[slot] != -1:
@@ -171,31 +172,33 @@ def match_clustered(  # type: ignore[no-untyped-def]
             masks = np.empty((size, n_words), np.uint32)
             bits = np.zeros(size * _BITS_PER_ENTRY // 8, np.uint8)
         table[:size] = -1
-        mask = size - 1
-        bit_mask = size * _BITS_PER_ENTRY // 2 - 1
-        bits[: (bit_mask + 1) // 8] = 0
+        mask = uint32(size - 1)
+        bit_mask = uint32(size * _BITS_PER_ENTRY // 2 - 1)
+        bits[: (np.int64(bit_mask) + 1) // 8] = 0
         for i in range(offsets[row], offsets[row + 1]):
             for p in range(firsts[terms[i]], firsts[terms[i] + 1]):
-                one = first_postings[p]
+                one = first_postings[uintp(p)]
                 slot = _slot_of(table, mask, one)
                 table[slot] = one
                 for word in range(n_words):
                     masks[slot, word] = 0
-                bit = one & bit_mask
-                bits[bit >> 3] |= np.uint8(1) << np.uint8(bit & 7)
+                bit = uint32(one) & bit_mask
+                bits[bit >> uint32(3)] |= np.uint8(1) << np.uint8(bit & uint32(7))
         stats[STAT_ACCUMULATORS] += total
         stats[STAT_FIRST_POSTINGS] += total
         for i in range(offsets[row], offsets[row + 1]):
             first, last = rests[terms[i]], rests[terms[i] + 1]
             stats[STAT_POSTINGS] += last - first
             for p in range(first, last):
-                one = rest_postings[p]
-                bit = one & bit_mask
-                if not (bits[bit >> 3] >> np.uint8(bit & 7)) & 1:
+                one = rest_postings[uintp(p)]
+                bit = uint32(one) & bit_mask
+                if not (bits[bit >> uint32(3)] >> np.uint8(bit & uint32(7))) & 1:
                     continue
                 slot = _slot_of(table, mask, one)
                 if table[slot] != -1:
-                    masks[slot, rest_bits[p] >> 5] |= np.uint32(1) << np.uint32(rest_bits[p] & 31)
+                    masks[slot, rest_bits[uintp(p)] >> 5] |= np.uint32(1) << np.uint32(
+                        rest_bits[uintp(p)] & 31
+                    )
         for slot in range(size):
             one = table[slot]
             if one == -1:
