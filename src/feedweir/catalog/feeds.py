@@ -31,6 +31,10 @@ class Feeds:
         """The number of the last change of definitions, 0 before the first."""
         return self._database.read(history.current_version)
 
+    def renew(self) -> int:
+        """A new version with the same definitions: for what is compiled anew although nothing was defined."""
+        return self._database.write(history.next_version)
+
     def definitions(self, version: int | None = None) -> tuple[int, tuple[Definition, ...]]:
         """The feeds as of a version (now, unless told), by id, and that version."""
         return self._database.read(lambda connection: history.definitions(connection, version))

@@ -10,7 +10,7 @@ from pathlib import Path
 from feedweir.catalog import Catalog, Definition, Failure
 from feedweir.engine.directory import current_version
 from feedweir.engine.join_plans import JoinFeed, compile_plan, load_joins
-from feedweir.engine.sets import install_set, joins_path
+from feedweir.engine.sets import Plan, install_set, joins_path, unplanned
 from feedweir.errors import CompiledSetError, FeedweirError
 from feedweir.keeper.names import DefinedNames
 from feedweir.match import open_set
@@ -28,15 +28,15 @@ class Compilation:
     joins: tuple[JoinFeed, ...] = ()
 
 
-def put_in_force(catalog: Catalog, sets: Path, now: datetime) -> int:
+def put_in_force(catalog: Catalog, sets: Path, now: datetime, plan: Plan = unplanned) -> int:
     """Compile what the catalog defines, unless it is in force already; returns the version in force."""
     version = catalog.feeds.version()
     if current_version(sets) == version:
         return version
-    return _compile(catalog, sets, version, now)
+    return _compile(catalog, sets, version, now, plan)
 
 
-def repair(catalog: Catalog, sets: Path, now: datetime) -> bool:
+def repair(catalog: Catalog, sets: Path, now: datetime, plan: Plan = unplanned) -> bool:
     """Compile the set in force again if it cannot be read; whether that was so."""
     version = current_version(sets)
     if version is None:
@@ -46,15 +46,15 @@ def repair(catalog: Catalog, sets: Path, now: datetime) -> bool:
         load_joins(joins_path(sets, version))
     except CompiledSetError:
         shutil.rmtree(sets / str(version), ignore_errors=True)
-        _compile(catalog, sets, version, now)
+        _compile(catalog, sets, version, now, plan)
         return True
     return False
 
 
-def _compile(catalog: Catalog, sets: Path, version: int, now: datetime) -> int:
+def _compile(catalog: Catalog, sets: Path, version: int, now: datetime, plan: Plan) -> int:
     version, definitions = catalog.feeds.definitions(version)
     compilation = compile_definitions(definitions)
-    install_set(sets, version, compilation.queries, compilation.joins)
+    install_set(sets, version, compilation.queries, compilation.joins, plan)
     catalog.failures.record(
         [Failure(kind="feed", resource=name, at=now, reason=reason) for name, reason in compilation.failures]
     )

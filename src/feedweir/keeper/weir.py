@@ -25,6 +25,7 @@ from feedweir.keeper.compile import put_in_force, repair
 from feedweir.keeper.counting import count_hits
 from feedweir.keeper.library import Shelves
 from feedweir.keeper.materialise import Materialiser
+from feedweir.keeper.plans import Plans
 from feedweir.keeper.questions import Questions
 from feedweir.keeper.statements import Outcome, execute
 from feedweir.match.history import LookBack
@@ -45,6 +46,7 @@ class Weir:
         self.store = Store(directory.root)
         self.shelves = Shelves(catalog, self.store)
         self.questions = Questions(catalog, self.store)
+        self.plans = Plans(catalog, directory, clock)
         stylesheets = Stylesheets(directory.root / "stylesheets")
         self._materialiser = Materialiser(catalog, self.store, self.log, stylesheets, clock)
 
@@ -72,11 +74,11 @@ class Weir:
 
     def refresh_set(self) -> int:
         """Put the catalog's definitions in force; returns their version."""
-        return put_in_force(self.catalog, self.directory.sets, self.clock())
+        return put_in_force(self.catalog, self.directory.sets, self.clock(), self.plans.plan)
 
     def repair_set(self) -> bool:
         """Compile the set in force again if it is damaged; whether it was."""
-        return repair(self.catalog, self.directory.sets, self.clock())
+        return repair(self.catalog, self.directory.sets, self.clock(), self.plans.plan)
 
     def run(self) -> int:
         """Run everything that has landed through the engine in this process; how many batches that took."""
@@ -87,8 +89,11 @@ class Weir:
         return batches
 
     def tidy(self) -> None:
-        """Bring the catalog's counters up to the element log, and the logs into few files."""
+        """Bring counters and statistics up to the logs, plan anew where that pays, and put the logs into few files."""
         count_hits(self.catalog, self.store, self.clock())
+        self.plans.learn(self.store.latest())
+        if self.plans.replan():
+            self.refresh_set()
         tidy(self.directory, self.store)
 
     def commit(self, manifest: Manifest) -> None:

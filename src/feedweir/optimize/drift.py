@@ -40,10 +40,6 @@ class ReplanPolicy:
     horizon_s: float = 3_600.0
     """The time in which a new plan must earn what making it takes."""
     min_interval_s: float = 60.0
-    max_changed_share: float = 0.5
-    """When so many predicates have changed the estimate is not trusted any more, and a cheap new plan is made."""
-    cheap_share: float = 0.01
-    """The share of the horizon that planning may take to be called cheap."""
 
 
 def in_force(plan: LivePlan) -> InForce:
@@ -78,17 +74,14 @@ def should_replan(
     filter_s: float,
     planning_s: float,
     since_s: float,
-    changed_share: float = 0.0,
     policy: ReplanPolicy = ReplanPolicy(),  # noqa: B008 - a frozen value
 ) -> bool:
     """Whether a new plan is expected to earn its making.
 
     `rate` is the source's items a second, `filter_s` what evaluating a filter takes, `planning_s` what planning
-    took the last time, `since_s` how long ago that was, `changed_share` the share of predicates changed since.
+    took the last time, `since_s` how long ago that was.
     """
     if since_s < policy.min_interval_s:
         return False
-    if changed_share > policy.max_changed_share and planning_s < policy.cheap_share * policy.horizon_s:
-        return True
     saved_s = (drift.cost - drift.fresh_cost) * rate * filter_s * policy.horizon_s
     return drift.excess > policy.threshold and saved_s > planning_s

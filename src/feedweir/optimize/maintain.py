@@ -12,6 +12,7 @@ plan costs more.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -241,7 +242,7 @@ class LivePlan:
         return LivePlan.made(self.predicates, self.graph.known)
 
     @classmethod
-    def made(cls, predicates: Mapping[Hashable, Predicate], known: Selectivity) -> LivePlan:
+    def made(cls, predicates: Mapping[Any, Predicate], known: Selectivity) -> LivePlan:
         """A plan for predicates by key, made at once."""
         fresh = cls(known)
         planned = factorise(list(predicates.values()), known)

@@ -1,0 +1,142 @@
+"""Plans on disk: what is in force by name, for those who count for it and those who ask to see it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from feedweir.engine.files import replacing
+from feedweir.engine.planning import PlannedSource, Way
+from feedweir.errors import CompiledSetError
+from feedweir.match.wire import predicate_from_json, predicate_to_json
+from feedweir.optimize.timing import Work, seconds_of
+from feedweir.plan.predicates import TRUE, Predicate
+
+_CURRENT = "CURRENT"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSource:
+    """The plan of one source as it was put in force; node 0 is the source itself."""
+
+    source: str
+    way: Way
+    works: dict[str, Work]
+    """What each way was expected to do for an item."""
+    items: float
+    """Sampled items behind the statistics that it was made from."""
+    rate: float
+    """Items a second."""
+    parents: tuple[int, ...]
+    asks: tuple[Predicate, ...]
+    conditions: tuple[Predicate, ...]
+    shares: tuple[float, ...]
+    """The share of the source's items that was expected to hold at each node."""
+    feeds: tuple[tuple[int, ...], ...]
+    """The keys that are answered at each node."""
+    watched: tuple[Predicate, ...]
+    pairs: tuple[tuple[int, int], ...]
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """What each way was expected to take for an item."""
+        return {way: seconds_of(work) for way, work in self.works.items()}
+
+
+StoredPlan = dict[str, StoredSource]
+"""By source."""
+
+
+def save_plan(directory: Path, planned: Iterable[PlannedSource]) -> str:
+    """Keep plans under a name that depends on nothing but them; the name."""
+    data = json.dumps([_to_json(one) for one in planned], ensure_ascii=False, separators=(",", ":")).encode()
+    name = hashlib.blake2b(data, digest_size=8).hexdigest()
+    with replacing(directory / f"{name}.json") as file:
+        file.write(data)
+    return name
+
+
+def put_plan_in_force(directory: Path, name: str) -> None:
+    """Say which plan the compiled set in force was made with."""
+    with replacing(directory / _CURRENT) as file:
+        file.write(name.encode())
+
+
+def plan_in_force(directory: Path) -> str:
+    """The name of the plan in force; empty before the first."""
+    try:
+        return (directory / _CURRENT).read_text()
+    except FileNotFoundError:
+        return ""
+
+
+def load_plan(directory: Path, name: str) -> StoredPlan:
+    """The plans of a name; none when it was pruned."""
+    path = directory / f"{name}.json"
+    return _loaded(str(path)) if name and path.exists() else {}
+
+
+def prune_plans(directory: Path, wanted: Iterable[str]) -> None:
+    """Remove all plans but the wanted ones and the one in force."""
+    kept = {*wanted, plan_in_force(directory)}
+    for path in directory.glob("*.json"):
+        if path.stem not in kept:
+            path.unlink(missing_ok=True)
+
+
+@lru_cache(maxsize=4)
+def _loaded(path: str) -> StoredPlan:
+    """Names are hashes of what they name, so that what was read once stays true."""
+    try:
+        rows = json.loads(Path(path).read_bytes())
+        return {row["source"]: _from_json(row) for row in rows}
+    except (ValueError, KeyError, TypeError) as error:
+        raise CompiledSetError(f"plan {Path(path).stem} cannot be read: {error}") from error
+
+
+def _to_json(planned: PlannedSource) -> dict[str, Any]:
+    tree = planned.filters.tree
+    nodes = range(1, tree.count)
+    feeds: list[list[int]] = [[] for _ in range(tree.count)]
+    for (key, _), node in zip(planned.names, tree.node_of.tolist(), strict=True):
+        feeds[node].append(key)
+    place = {atom: number for number, atom in enumerate(planned.watched)}
+    return {
+        "source": planned.source,
+        "way": planned.way,
+        "works": {way: asdict(work) for way, work in planned.works.items()},
+        "items": planned.known.items,
+        "rate": planned.known.rate,
+        "parents": tree.parent.tolist(),
+        "asks": [predicate_to_json(planned.filters.residual_of(node)) for node in nodes],
+        "conditions": [predicate_to_json(planned.filters.predicate_of(node)) for node in nodes],
+        "shares": tree.selectivity.tolist(),
+        "feeds": feeds,
+        "watched": [predicate_to_json(atom) for atom in planned.watched],
+        "pairs": [[place[one], place[other]] for one, other in planned.pairs],
+    }
+
+
+def _from_json(row: dict[str, Any]) -> StoredSource:
+    def predicates(name: str) -> tuple[Predicate, ...]:
+        return tuple(map(predicate_from_json, row[name]))
+
+    return StoredSource(
+        source=row["source"],
+        way=row["way"],
+        works={way: Work(**work) for way, work in row["works"].items()},
+        items=row["items"],
+        rate=row["rate"],
+        parents=tuple(row["parents"]),
+        asks=(TRUE, *predicates("asks")),
+        conditions=(TRUE, *predicates("conditions")),
+        shares=tuple(row["shares"]),
+        feeds=tuple(map(tuple, row["feeds"])),
+        watched=predicates("watched"),
+        pairs=tuple((one, other) for one, other in row["pairs"]),
+    )

@@ -1,0 +1,141 @@
+"""The plans of all sources, kept from one version of the set to the next: changed in place, made anew when it pays."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from feedweir.engine.planning import Asked, PlannedSource, asked_of_sources, planned_source
+from feedweir.optimize.drift import Drift, InForce, ReplanPolicy, drift_of, in_force, should_replan
+from feedweir.optimize.maintain import LivePlan
+from feedweir.optimize.statistics import SourceStatistics
+from feedweir.optimize.timing import PRICES, seconds_of
+from feedweir.plan.query import Query
+
+_log = logging.getLogger(__name__)
+
+Known = Callable[[str], SourceStatistics]
+"""What is known of a source."""
+
+MUCH = 0.1
+"""The share of items by which what is known must have grown to be looked at again."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    """One source: its live plan, and what of it is in force."""
+
+    live: LivePlan
+    made_at: datetime
+    planning_s: float
+    put: InForce
+    planned: PlannedSource | None = None
+
+    def differs(self, asked: Asked, known: SourceStatistics) -> bool:
+        """Whether there is anything to change: other queries, a plan made since, or much that was not known before."""
+        if self.planned is None or self.live.predicates != asked or self.put != in_force(self.live):
+            return True
+        return abs(known.items - self.planned.known.items) > MUCH * self.planned.known.items
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How the plan of a source in force stands beside a fresh one."""
+
+    source: str
+    drift: Drift
+    is_stale: bool
+
+
+class Planner:
+    """Not for several threads at once."""
+
+    def __init__(self, policy: ReplanPolicy = ReplanPolicy()) -> None:  # noqa: B008 - a frozen value
+        self._policy = policy
+        self._kept: dict[str, _Kept] = {}
+
+    def put_in_force(
+        self, queries: Sequence[Query], known: Known, now: datetime
+    ) -> tuple[PlannedSource, ...]:
+        """The plans for these queries, by source; those of earlier queries are changed where they differ."""
+        asked = asked_of_sources(queries)
+        self._kept = {source: kept for source, kept in self._kept.items() if source in asked}
+        planned = (self._put_or_leave(source, asked[source], known, now) for source in sorted(asked))
+        return tuple(one for one in planned if one is not None)
+
+    def standings(self, known: Known, now: datetime) -> tuple[Standing, ...]:
+        """What has become of the plans in force by what is known now; live plans believe it from here on."""
+        return tuple(
+            self._standing(source, kept, known(source), now) for source, kept in sorted(self._kept.items())
+        )
+
+    def replan(self, source: str, now: datetime) -> None:
+        """Make the live plan of a source anew; it is in force when the queries are put in force again."""
+        kept = self._kept[source]
+        fresh, kept.planning_s = _timed(kept.live.replanned)
+        kept.made_at = now
+        if fresh.cost <= kept.live.cost:
+            kept.live = fresh
+
+    def _put_or_leave(self, source: str, asked: Asked, known: Known, now: datetime) -> PlannedSource | None:
+        """What cannot be planned is left to the index, which names the query that is to blame."""
+        try:
+            return self._put(source, asked, known(source), now)
+        except Exception:
+            _log.exception("the filters of source %s are not planned", source)
+            self._kept.pop(source, None)
+            return None
+
+    def _put(self, source: str, asked: Asked, known: SourceStatistics, now: datetime) -> PlannedSource:
+        kept = self._kept.get(source)
+        if kept is None:
+            live, planning_s = _timed(lambda: LivePlan.made(asked, known))
+            kept = self._kept[source] = _Kept(live, now, planning_s, in_force(live))
+        elif kept.planned is not None and not kept.differs(asked, known):
+            return kept.planned
+        else:
+            _change(kept.live, asked)
+            kept.live.reweigh(known)
+        kept.put = in_force(kept.live)
+        kept.planned = planned_source(source, kept.live.predicates, kept.live.snapshot(), known)  # type: ignore[arg-type]
+        return kept.planned
+
+    def _standing(self, source: str, kept: _Kept, known: SourceStatistics, now: datetime) -> Standing:
+        kept.live.reweigh(known)
+        drift = drift_of(kept.live, kept.put)
+        is_stale = should_replan(
+            drift,
+            rate=known.rate,
+            filter_s=filter_s(kept.planned),
+            planning_s=kept.planning_s,
+            since_s=(now - kept.made_at).total_seconds(),
+            policy=self._policy,
+        )
+        return Standing(source, drift, is_stale)
+
+
+def filter_s(planned: PlannedSource | None) -> float:
+    """What evaluating a filter takes, by the way it is done for this source."""
+    if planned is None:
+        return PRICES.tests
+    work = planned.works["tree"]
+    asked = work.tests + work.programs
+    spent = PRICES.tests * work.tests + PRICES.programs * work.programs + PRICES.literals * work.literals
+    return spent / asked if asked else seconds_of(work)
+
+
+def _change(live: LivePlan, asked: Asked) -> None:
+    """Drop what is not asked any more, take in what is new, alter what differs."""
+    for name in [name for name in live.predicates if name not in asked]:
+        live.drop(name)
+    for name, predicate in asked.items():
+        live.alter(name, predicate)
+
+
+def _timed(make: Callable[[], LivePlan]) -> tuple[LivePlan, float]:
+    start = time.perf_counter()
+    made = make()
+    return made, time.perf_counter() - start

@@ -1,0 +1,94 @@
+"""The plans of an installation: made from what is known, put in force with the set, made anew when they drift."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from feedweir.catalog import Catalog
+from feedweir.engine.directory import DataDirectory
+from feedweir.engine.observations import ObservationLog
+from feedweir.engine.plan_store import StoredPlan, load_plan, prune_plans, put_plan_in_force, save_plan
+from feedweir.engine.planner import Known, Planner, Standing
+from feedweir.engine.planning import places_of, tree_of
+from feedweir.keeper.observing import statistics_of, take_in, weights_of
+from feedweir.match.factored import SourceTree
+from feedweir.optimize.drift import ReplanPolicy
+from feedweir.optimize.statistics import SourceStatistics
+from feedweir.plan.query import Query
+
+_log = logging.getLogger(__name__)
+
+
+class Plans:
+    """Keeps the plans of one installation; several threads may use it."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        directory: DataDirectory,
+        clock: Callable[[], datetime],
+        policy: ReplanPolicy = ReplanPolicy(),  # noqa: B008 - a frozen value
+    ) -> None:
+        self._catalog = catalog
+        self._directory = directory.plans
+        self._observations = ObservationLog(directory.observations)
+        self._clock = clock
+        self._planner = Planner(policy)
+        self._turn = threading.Lock()
+
+    def plan(self, queries: Sequence[Query]) -> tuple[SourceTree, ...]:
+        """The trees for the queries of a set that is about to be compiled."""
+        with self._turn:
+            planned = self._planner.put_in_force(queries, self._known(), self._clock())
+            name = save_plan(self._directory, planned)
+            put_plan_in_force(self._directory, name)
+        places = places_of(queries)
+        return tuple(tree_of(one, places, plan=name) for one in planned)
+
+    def learn(self, upto: int) -> None:
+        """Take in what tasks counted for the batches up to the one that was published last."""
+        names = {one.counted.plan for one in self._observations.read(0, upto)}
+        plans: dict[str, StoredPlan] = {name: load_plan(self._directory, name) for name in sorted(names)}
+        take_in(self._catalog, self._observations, plans, upto, self._clock())
+        waiting = self._observations.read(upto, 1 << 62)
+        prune_plans(self._directory, {one.counted.plan for one in waiting})
+
+    def standings(self) -> tuple[Standing, ...]:
+        """How the plans in force stand by what is known now."""
+        with self._turn:
+            return self._planner.standings(self._known(), self._clock())
+
+    def replan(self) -> tuple[str, ...]:
+        """Make the plans anew that have drifted too far, as a new version of the set; their sources.
+
+        The pipeline goes on meanwhile: whoever puts the new version in force has it taken up by the next batch.
+        """
+        stale = [standing for standing in self.standings() if standing.is_stale]
+        if not stale:
+            return ()
+        with self._turn:
+            for standing in stale:
+                self._planner.replan(standing.source, self._clock())
+        self._catalog.feeds.renew()
+        for standing in stale:
+            _log.info(
+                "source %s is planned anew: %.0f %% over a fresh plan",
+                standing.source,
+                100 * standing.drift.excess,
+            )
+        return tuple(standing.source for standing in stale)
+
+    def _known(self) -> Known:
+        now = self._clock()
+        records = {record.name: record for record in self._catalog.feeds.all(kind="source")}
+
+        def known(source: str) -> SourceStatistics:
+            record = records.get(source)
+            if record is None:
+                return SourceStatistics()
+            return statistics_of(weights_of(self._catalog, record.id), record.created_at, now)
+
+        return known
