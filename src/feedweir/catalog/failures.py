@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Select, delete, func, select
@@ -11,7 +11,7 @@ from feedweir.catalog import tables
 from feedweir.catalog.columns import storable_key
 from feedweir.catalog.database import Database
 from feedweir.catalog.records import Failure, FailureKind
-from feedweir.catalog.rows import insert_all, take_numbers
+from feedweir.catalog.rows import chunks, insert_all, take_numbers
 
 KEPT = 20
 """Failures that are remembered of each resource."""
@@ -30,6 +30,17 @@ class Failures:
         """What went wrong with one resource, the latest first."""
         query = select(_failure).where(_failure.c.kind == kind, _failure.c.resource == storable_key(resource))
         return self._read(query.order_by(_failure.c.id.desc()))
+
+    def last_of(self, kind: FailureKind, resources: Iterable[str]) -> dict[str, Failure]:
+        """The last failure of each of these resources that has one."""
+        keys = {storable_key(resource): resource for resource in resources}
+        found: dict[str, Failure] = {}
+        for chunk in chunks(sorted(keys)):
+            of_these = (_failure.c.kind == kind, _failure.c.resource.in_(chunk))
+            last = select(func.max(_failure.c.id)).where(*of_these).group_by(_failure.c.resource)
+            failures = self._read(select(_failure).where(_failure.c.id.in_(last)))
+            found.update((keys[failure.resource], failure) for failure in failures)
+        return found
 
     def latest(self, *, kind: FailureKind | None = None, limit: int = 100) -> tuple[Failure, ...]:
         """The last failure of every resource that has one, the latest first."""

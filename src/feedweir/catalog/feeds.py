@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from graphlib import CycleError, TopologicalSorter
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, delete, func, select, update
 
 from feedweir.catalog import history, names, sources, tables
 from feedweir.catalog.columns import storable
@@ -89,6 +89,15 @@ class Feeds:
         if owner is not None:
             query = query.where(_feed.c.owner == owner)
         return self._database.read(lambda connection: _records(connection, connection.execute(query).all()))
+
+    def count(self, kind: FeedKind) -> int:
+        """How many feeds of a kind there are."""
+        query = select(func.count()).select_from(_feed).where(_feed.c.kind == kind)
+        return self._database.read(lambda connection: int(connection.execute(query).scalar_one()))
+
+    def near(self, name: str) -> tuple[str, ...]:
+        """Up to three names that someone who typed this one may have meant."""
+        return self._database.read(lambda connection: names.near_names(connection, name))
 
     def readers(self, name: str) -> tuple[str, ...]:
         """The feeds that read this one directly, by name."""

@@ -19,7 +19,7 @@ from feedweir.catalog.records import (
     SubscriptionRecord,
     SubscriptionStatus,
 )
-from feedweir.catalog.rows import take_numbers
+from feedweir.catalog.rows import chunks, take_numbers
 from feedweir.errors import CatalogError
 
 _subscription = tables.subscription
@@ -72,6 +72,19 @@ class Subscriptions:
             of_feed = () if feed is None else (_subscription.c.feed_id == names.id_of(connection, feed),)
             rows = connection.execute(query.where(*of_feed))
             return tuple(SubscriptionRecord(**row._mapping) for row in rows)
+
+        return self._database.read(read)
+
+    def to_deliver(self, feed_ids: Iterable[int]) -> tuple[SubscriptionRecord, ...]:
+        """The active subscriptions to these feeds that something is sent to; a stream is fetched."""
+
+        def read(connection: Connection) -> tuple[SubscriptionRecord, ...]:
+            found: list[SubscriptionRecord] = []
+            for chunk in chunks(sorted(set(feed_ids))):
+                query = select(_subscription).where(_subscription.c.feed_id.in_(chunk))
+                query = query.where(_subscription.c.status == "active", _subscription.c.channel != "stream")
+                found += [SubscriptionRecord(**row._mapping) for row in connection.execute(query)]
+            return tuple(sorted(found, key=lambda record: record.id))
 
         return self._database.read(read)
 

@@ -49,15 +49,18 @@ def _feed_failures(catalog: Catalog, manifest: Manifest, now: datetime) -> Itera
 
 def _deliveries(catalog: Catalog, store: Store, manifest: Manifest, now: datetime) -> Iterator[NewEntry]:
     """One entry for each subscription and element. The key leaves the revision out: an edit is not sent again."""
-    subscriptions = [each for each in catalog.subscriptions.all() if each.status == "active"]
-    if not subscriptions or not manifest.element_files:
+    if not manifest.element_files:
         return
     elements = store.element_table([manifest])
     feeds, seqs = elements.column("feed").to_numpy(), elements.column("seq").to_numpy()
+    subscriptions = catalog.subscriptions.to_deliver(np.unique(feeds).tolist())
+    if not subscriptions:
+        return
     wanted = np.isin(feeds, [subscription.feed_id for subscription in subscriptions])
     keys = _element_keys(store, np.unique(seqs[wanted]).tolist())
     for subscription in subscriptions:
-        for seq in seqs[feeds == subscription.feed_id].tolist():
+        first, last = np.searchsorted(feeds, [subscription.feed_id, subscription.feed_id + 1])
+        for seq in seqs[first:last].tolist():
             yield _entry(subscription, seq, keys[seq], now)
 
 
