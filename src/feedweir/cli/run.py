@@ -25,7 +25,10 @@ from feedweir.config import Settings
 from feedweir.engine.batches import Manifest
 from feedweir.errors import SettingsError
 from feedweir.keeper.fetching import FetchLoop, rules_of
+from feedweir.keeper.intake import Receiving
+from feedweir.keeper.leases import Leases
 from feedweir.keeper.service import RunningQuery, Service
+from feedweir.keeper.source_states import SourceMemory
 from feedweir.keeper.weir import Weir
 from feedweir.sample.origin import Origin
 from feedweir.sample.statements import sample_statements
@@ -63,10 +66,15 @@ def run(
         if sample:
             stack.callback(_start_sample(weir, settings.sample_port).stop)
         spark = stack.enter_context(ExitStack())
-        service = _service(weir, settings, is_sample=sample, spark=spark)
+        memory = SourceMemory(weir.catalog)
+        leases = _leases(weir, memory, settings)
+        service = _service(weir, settings, is_sample=sample, spark=spark, memory=memory, leases=leases)
         desk = desk_of(weir, settings)
         stack.callback(desk.close)
-        app = create_app(LocalLibrary(weir, service), options=_web_options(settings), desk=desk)
+        intake = Receiving(weir.catalog, weir.log, weir.clock, leases)
+        app = create_app(
+            LocalLibrary(weir, service), options=_web_options(settings), desk=desk, intake=intake
+        )
         server = WebServer(app, host=settings.host, port=settings.port)
         server.start()
         stack.callback(server.stop)
@@ -112,7 +120,26 @@ def _sample_flags() -> dict[str, object]:
     return {"allow_private": True, "floor_s": 1, "interval_s": SAMPLE_INTERVAL_S, "refresh": "fixed"}
 
 
-def _service(weir: Weir, settings: Settings, *, is_sample: bool, spark: ExitStack) -> Service:
+def _leases(weir: Weir, memory: SourceMemory, settings: Settings) -> Leases:
+    return Leases(
+        weir.catalog,
+        weir.log,
+        memory,
+        public_url=settings.public_url,
+        allow_private=settings.allow_private,
+        clock=weir.clock,
+    )
+
+
+def _service(
+    weir: Weir,
+    settings: Settings,
+    *,
+    is_sample: bool,
+    spark: ExitStack,
+    memory: SourceMemory,
+    leases: Leases,
+) -> Service:
     start_query = _spark_query(weir, settings, spark)
     if not settings.fetch:
         return Service(weir, start_query, None)
@@ -125,6 +152,8 @@ def _service(weir: Weir, settings: Settings, *, is_sample: bool, spark: ExitStac
         allow_private=settings.allow_private,
         clock=weir.clock,
         notes=weir.directory.root / "fetching.json",
+        memory=memory,
+        leases=leases,
     )
     return Service(weir, start_query, fetch_loop)
 

@@ -10,12 +10,12 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from feedweir.acquire.addresses import AddressRule
 from feedweir.acquire.aiohttp_transport import AiohttpTransport
 from feedweir.acquire.crawl import Crawler, CrawlOptions, CrawlReport, failures_of
-from feedweir.acquire.exchange import Agent
+from feedweir.acquire.exchange import Agent, Changed, FetchResult, Unchanged
 from feedweir.acquire.fetch import Fetcher
 from feedweir.acquire.hosts import HostLedger, HostRules
 from feedweir.acquire.http_rules import host_of
@@ -23,10 +23,12 @@ from feedweir.acquire.landing import LandingLog
 from feedweir.acquire.refresh.budget import Spending
 from feedweir.acquire.refresh.rules import RefreshRules, described, learned, next_check, resumed, unreadable
 from feedweir.acquire.refresh.state import SourceState
+from feedweir.acquire.websub import Hub
 from feedweir.catalog import Catalog, Failure, SourceRecord
 from feedweir.engine.batches import Manifest, SourceReport
 from feedweir.errors import FeedweirError
 from feedweir.items.model import FeedDescription
+from feedweir.keeper.leases import Leases, hubs_in
 from feedweir.keeper.source_states import SourceMemory, saved, state_of
 from feedweir.keeper.steering import Helm, rules_of
 
@@ -72,6 +74,8 @@ class FetchLoop:
         clock: Callable[[], datetime],
         notes: Path | None = None,
         opening: Opening | None = None,
+        memory: SourceMemory | None = None,
+        leases: Leases | None = None,
     ) -> None:
         self._catalog = catalog
         self._log = log
@@ -81,7 +85,8 @@ class FetchLoop:
         self._clock = clock
         self._ledger = HostLedger(hosts)
         self._helm = Helm(options.rules, options.budget, notes)
-        self._memory = SourceMemory(catalog)
+        self._memory = memory or SourceMemory(catalog)
+        self._leases = leases
         self._opening = opening or self._crawling
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="feedweir-fetch", daemon=True)
@@ -124,6 +129,9 @@ class FetchLoop:
                 description=reports[record.name].description or record.state.description,
             ),
         )
+        if self._leases:
+            told = {name: report.description for name, report in reports.items() if report.description}
+            self._leases.notice(hubs_in(told, self._urls(told)))
 
     def fetch_once(self) -> int:
         """Look at what is due and may be asked now; how many sources that were."""
@@ -134,6 +142,11 @@ class FetchLoop:
             looker.spending = self._helm.spending
             return await self._step(looker, linger_s=None)
 
+    def _urls(self, told: dict[str, dict[str, Any]]) -> dict[str, str]:
+        """Where sources are that name a hub, and do not say by which name it knows them."""
+        unnamed = [name for name, about in told.items() if about.get("hub") and not about.get("self_link")]
+        return {record.name: record.state.url for record in self._catalog.sources.several(unnamed)}
+
     def _run(self) -> None:
         asyncio.run(self._fetch_until_stopped())
 
@@ -141,6 +154,7 @@ class FetchLoop:
         self.resume()
         async with self._opening(self._ledger) as looker:
             looker.spending = self._helm.spending
+            tending = asyncio.create_task(self._tend_leases())
             while not self._stopping.is_set():
                 pause_s = await self._guarded_step(looker)
                 if pause_s:
@@ -148,7 +162,18 @@ class FetchLoop:
             # What is under way and nearly there is worth a moment more; the rest stays due.
             self._remember(await looker.look([], linger_s=_LINGER_S))
             await looker.close()
+            tending.cancel()
         self._helm.save(self._ledger, self._clock(), is_last=True)
+
+    async def _tend_leases(self) -> None:
+        """Hubs are spoken to beside the fetching: a slow one holds nothing up."""
+        while self._leases:
+            try:
+                if self._leases.is_due():
+                    await self._leases.tend()
+            except (FeedweirError, OSError):
+                _log.exception("hubs are asked again in a moment")
+            await asyncio.sleep(_AFTER_ERROR_S)
 
     async def _guarded_step(self, looker: Looker) -> float:
         """A step, and how long to pause after it; a full disk or a locked database is waited out."""
@@ -183,6 +208,10 @@ class FetchLoop:
             ),
         )
         self._catalog.failures.record(_failures(failures_of(report), self._clock()))
+        if self._leases:
+            self._leases.notice(
+                {r.source: Hub(url=r.hub, topic=r.topic or _asked(r)) for r in report.results if r.hub}
+            )
 
     def _make_way(self, due: Sequence[SourceRecord]) -> None:
         """Sources that queue for one host stand back to their turn, so that they do not hide the others."""
@@ -232,6 +261,11 @@ def _description(report: SourceReport) -> FeedDescription:
     return FeedDescription(
         ttl_s=values["ttl_s"], skip_hours=tuple(values["skip_hours"]), skip_days=tuple(values["skip_days"])
     )
+
+
+def _asked(result: FetchResult) -> str:
+    """The address that answered."""
+    return result.outcome.validators.url if isinstance(result.outcome, Changed | Unchanged) else ""
 
 
 def _failures(failures: Sequence[tuple[str, str]], now: datetime) -> list[Failure]:

@@ -16,9 +16,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from feedweir import __version__
 from feedweir.errors import CatalogError, FeedweirError, LanguageError
 from feedweir.web.api import program_routes
+from feedweir.web.arrivals import arrival_routes
 from feedweir.web.delivery_desk import DeliveryDesk
 from feedweir.web.door import Door, WebOptions, utc_now
 from feedweir.web.feeds import reader_routes
+from feedweir.web.intake import Intake
 from feedweir.web.library import Library
 from feedweir.web.measuring import Meter
 from feedweir.web.respond import problem
@@ -45,8 +47,12 @@ def create_app(
     options: WebOptions | None = None,
     clock: Callable[[], datetime] = utc_now,
     desk: DeliveryDesk | None = None,
+    intake: Intake | None = None,
 ) -> FastAPI:
-    """The door to this library, and to its deliveries with a `desk`. Apps share nothing: a process may have several."""
+    """The door to this library, to its deliveries with a `desk`, for documents with an `intake`.
+
+    Apps share nothing: a process may have several.
+    """
     app = FastAPI(
         title="Feedweir", version=__version__, openapi_url="/v1/openapi.json", docs_url=None, redoc_url=None
     )
@@ -56,6 +62,8 @@ def create_app(
         app.include_router(subscription_routes(door, desk))
         app.include_router(returning_routes(door, desk))
         app.include_router(stream_routes(door, desk))
+    if intake is not None:
+        app.include_router(arrival_routes(door, intake))
     app.include_router(program_routes(door, meter))
     app.include_router(reader_routes(door))
     _answer_errors(app)

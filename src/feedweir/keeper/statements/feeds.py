@@ -18,6 +18,9 @@ from feedweir.language.statements import (
     RegisterFeed,
 )
 
+PUSHED = "push://"
+"""How the address of a source begins that is only pushed to."""
+
 
 def register(desk: Desk, statement: RegisterFeed) -> Outcome:
     """A source made of another feed has no URL: it reads that feed, and is filled by whoever transforms its items."""
@@ -59,7 +62,8 @@ def _source(desk: Desk, statement: RegisterFeed) -> NewFeed:
         name=statement.name,
         kind="source",
         statement=format_statement(statement),
-        url=statement.url,
+        # Nobody is asked for what is pushed.
+        url="" if statement.url.startswith(PUSHED) else statement.url,
         reads=_reads([statement.feed] if statement.feed else []),
         owner=desk.owner,
         created_at=desk.now,
@@ -109,7 +113,7 @@ def _alter_source(desk: Desk, statement: AlterFeed) -> None:
 
 def _pace(desk: Desk, statement: RegisterFeed) -> None:
     """How often a source is to be looked at is remembered with what is known of it."""
-    if statement.every is not None and statement.url:
+    if statement.every is not None and statement.url and not statement.url.startswith(PUSHED):
         source = desk.catalog.sources.named(statement.name)
         desk.catalog.sources.save([paced(source, statement.every, desk.now)])
 

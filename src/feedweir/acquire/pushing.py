@@ -1,0 +1,111 @@
+"""What is pushed to a source: a feed document as it is, or items as plain JSON, made into one.
+
+Whatever is accepted here can be read later: the sender learns of a mistake while there is still somebody to tell.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from feedweir.acquire.landing import Landed
+from feedweir.acquire.parse import parse
+from feedweir.errors import DocumentError
+from feedweir.items.dates import date_of
+from feedweir.items.model import Document
+
+VERSION = "https://jsonfeed.org/version/1.1"
+MEDIA_TYPE = "application/feed+json"
+MAX_ITEMS = 10_000
+
+_NAMES = {
+    "id": ("id", "guid"),
+    "url": ("url", "link"),
+    "title": ("title",),
+    "content_html": ("content_html", "content"),
+    "content_text": ("content_text", "text"),
+    "summary": ("summary", "description"),
+    "date_published": ("date_published", "published"),
+    "date_modified": ("date_modified", "updated"),
+    "tags": ("tags", "categories"),
+    "authors": ("authors",),
+    "author": ("author",),
+    "language": ("language",),
+    "attachments": ("attachments",),
+    "external_url": ("external_url",),
+    "image": ("image",),
+    "banner_image": ("banner_image",),
+}
+"""What an item may say, under JSON Feed's name and ours."""
+_KNOWN = {name: key for key, names in _NAMES.items() for name in names}
+_ESSENTIAL = ("id", "url", "title", "content_html", "content_text", "summary")
+_DATES = ("date_published", "date_modified")
+
+
+def pushed_document(source: str, body: bytes, media_type: str, now: datetime) -> Landed:
+    """The document to land; raises `DocumentError` for what is neither a feed nor items."""
+    if body.lstrip()[:1] in (b"{", b"["):
+        body, media_type = _feed_of(body), MEDIA_TYPE
+    document = Document(number=1, source=source, media_type=media_type, arrived=now, body=body)
+    if not parse(document).items:
+        raise DocumentError(
+            "there is no item in it", hint="push a feed document, an item, or a list of items"
+        )
+    return Landed(source=source, media_type=media_type, arrived=now, body=body)
+
+
+def _feed_of(body: bytes) -> bytes:
+    """A JSON Feed as it is; an item, or items, as the JSON Feed that holds them."""
+    value = _value(body)
+    if isinstance(value, dict) and "version" in value and "items" in value:
+        return body
+    if isinstance(value, dict) and isinstance(value.get("items"), list):
+        value = value["items"]
+    items = value if isinstance(value, list) else [value]
+    if len(items) > MAX_ITEMS:
+        raise DocumentError(f"there are {len(items)} items, and {MAX_ITEMS} may be pushed at a time")
+    feed = {"version": VERSION, "items": [_item(item, place) for place, item in enumerate(items, 1)]}
+    return json.dumps(feed, ensure_ascii=False).encode()
+
+
+def _value(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except UnicodeDecodeError:
+        raise DocumentError("the JSON is not UTF-8 text") from None
+    except RecursionError:
+        raise DocumentError("the JSON is nested too deep") from None
+    except ValueError as error:
+        raise DocumentError(f"this is not JSON: {error}") from None
+
+
+def _item(item: Any, place: int) -> dict[str, Any]:
+    if not isinstance(item, dict):
+        raise DocumentError(f"item {place} is not an object", hint='{"title": "…", "url": "https://…"}')
+    known = {_KNOWN[name]: value for name, value in item.items() if name in _KNOWN and value is not None}
+    if not any(_is_said(known.get(name)) for name in _ESSENTIAL):
+        raise DocumentError(
+            f"item {place} says nothing", hint="it needs an id, a url, a title, a content or a summary"
+        )
+    for name in _DATES:
+        if name in known and (not isinstance(known[name], str) or date_of(known[name]) is None):
+            raise DocumentError(
+                f"item {place}: {name} is no date: {str(known[name])[:60]!r}", hint="2024-05-01T12:00:00Z"
+            )
+    known["tags"] = _texts(known.get("tags"))
+    # Every other attribute is kept as an extension, under its own name.
+    others = {f"_{name}": value for name, value in item.items() if name not in _KNOWN and name[:1] != "_"}
+    extensions = {name: value for name, value in item.items() if name[:1] == "_"}
+    return {**known, **others, **extensions}
+
+
+def _texts(value: Any) -> list[Any]:
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, dict) else []
+
+
+def _is_said(value: Any) -> bool:
+    return isinstance(value, str | int | float) and bool(str(value).strip())

@@ -1,0 +1,49 @@
+"""What comes in without being fetched: documents and items pushed to sources, and content from hubs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from feedweir.acquire.http_rules import Headers
+from feedweir.acquire.landing import LandingLog
+from feedweir.acquire.pushing import pushed_document
+from feedweir.acquire.websub import Verdict
+from feedweir.catalog import Catalog
+from feedweir.errors import CatalogError
+from feedweir.keeper.leases import Leases
+
+
+class Receiving:
+    """Takes in what is brought; everything is on disk when it answers."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        log: LandingLog,
+        clock: Callable[[], datetime],
+        leases: Leases | None = None,
+    ) -> None:
+        self._catalog = catalog
+        self._log = log
+        self._clock = clock
+        self._leases = leases
+
+    def has_source(self, name: str) -> bool:
+        record = self._catalog.feeds.find(name)
+        return record is not None and record.kind == "source"
+
+    def push(self, name: str, body: bytes, media_type: str) -> int:
+        """Land a document, or items as JSON; its landing segment. Raises `DocumentError` and `CatalogError`."""
+        record = self._catalog.feeds.named(name)
+        if record.kind != "source":
+            raise CatalogError(f"{name!r} is a virtual feed", hint="documents are pushed to sources")
+        return self._log.append([pushed_document(record.name, body, media_type, self._clock())])
+
+    def verify(self, source: str, token: str, query: Mapping[str, str]) -> Verdict | None:
+        return self._leases.verify(source, token, query) if self._leases else None
+
+    def receive(self, source: str, token: str, body: bytes, headers: Headers, media_type: str) -> bool:
+        if self._leases is None:
+            return False
+        return self._leases.receive(source, token, body, headers, media_type)

@@ -1,0 +1,348 @@
+"""Documents that are not fetched: pushed by programs, and by a real WebSub hub, through the real HTTP door."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.request import Request, urlopen
+
+import pytest
+
+from feedweir.acquire.crawl import CrawlOptions
+from feedweir.acquire.exchange import Agent
+from feedweir.acquire.hosts import HostRules
+from feedweir.engine.batches import Manifest
+from feedweir.engine.runner import Runner
+from feedweir.keeper.fetching import FetchLoop, rules_of
+from feedweir.keeper.intake import Receiving
+from feedweir.keeper.leases import Leases
+from feedweir.keeper.source_states import SourceMemory
+from feedweir.keeper.weir import Weir
+from feedweir.web.app import create_app
+from feedweir.web.door import WebOptions
+from feedweir.web.serve import WebServer
+from tests.web.shelf_library import ShelfLibrary
+from tests.web.web_client import Client, Reply
+
+from .scripted_origin import ScriptedOrigin, rss
+
+START = datetime(2026, 6, 1, 12, tzinfo=UTC)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+class House:
+    """An installation with its door open."""
+
+    def __init__(self, root: Path) -> None:
+        self.clock = Clock()
+        self.weir = Weir.open(root, clock=self.clock)
+        self.memory = SourceMemory(self.weir.catalog)
+        self.start_leases("http://127.0.0.1:1")
+        intake = Receiving(self.weir.catalog, self.weir.log, self.clock, self.leases)
+        app = create_app(ShelfLibrary(), options=WebOptions(statement_token="secret"), intake=intake)
+        self.server = WebServer(app)
+
+    def start_leases(self, public_url: str) -> None:
+        self.leases = Leases(
+            self.weir.catalog,
+            self.weir.log,
+            self.memory,
+            public_url=public_url,
+            allow_private=True,
+            clock=self.clock,
+        )
+
+    def loop(self) -> FetchLoop:
+        return FetchLoop(
+            self.weir.catalog,
+            self.weir.log,
+            options=CrawlOptions(rules=rules_of(floor_s=60, interval_s=600)),
+            hosts=HostRules(max_concurrent=9, spacing_s=0),
+            agent=Agent(),
+            allow_private=True,
+            clock=self.clock,
+            memory=self.memory,
+            leases=self.leases,
+        )
+
+    def digest(self, loop: FetchLoop | None = None) -> None:
+        def commit(manifest: Manifest) -> None:
+            self.weir.commit(manifest)
+            if loop:
+                loop.learn(manifest)
+
+        self.weir.refresh_set()
+        Runner(self.weir.directory, commit).run_available()
+
+    def titles(self, feed: str) -> list[str]:
+        return sorted(item.title for item in self.weir.items(feed))
+
+    def push(self, name: str, body: bytes, content_type: str, token: str = "secret") -> Reply:
+        client = Client(self.server.port)
+        return client.post(f"/push/{name}", body, Content_Type=content_type, Authorization=f"Bearer {token}")
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    house = House(tmp_path)
+    with house.server:
+        house.leases._public_url = house.server.url
+        yield house
+    house.weir.close()
+
+
+@pytest.fixture
+def alerts(house: House) -> House:
+    house.weir.execute("register feed push://local as Alerts; create feed All from Alerts")
+    return house
+
+
+def as_json(value: object) -> bytes:
+    return json.dumps(value).encode()
+
+
+ATOM = (
+    b"<feed xmlns='http://www.w3.org/2005/Atom'><title>t</title>"
+    b"<entry><id>urn:1</id><title>An entry</title><updated>2026-06-01T00:00:00Z</updated></entry></feed>"
+)
+RDF = (
+    b"<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns='http://purl.org/rss/1.0/'>"
+    b"<channel rdf:about='http://x/'><title>t</title><link>http://x/</link></channel>"
+    b"<item rdf:about='http://x/1'><title>A resource</title><link>http://x/1</link></item></rdf:RDF>"
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "titles"),
+    [
+        (as_json({"title": "One", "url": "https://x/1"}), "application/json", ["One"]),
+        (as_json([{"title": "One"}, {"title": "Two"}]), "application/json", ["One", "Two"]),
+        (as_json({"items": [{"guid": "1", "title": "One"}]}), "application/json", ["One"]),
+        (rss("a", "b"), "application/rss+xml", ["Title of a", "Title of b"]),
+        (ATOM, "application/atom+xml", ["An entry"]),
+        (RDF, "application/rdf+xml", ["A resource"]),
+    ],
+    ids=["item", "items", "object of items", "RSS", "Atom", "RDF"],
+)
+def test_what_is_pushed_is_in_the_feeds_once(
+    alerts: House, body: bytes, content_type: str, titles: list[str]
+) -> None:
+    for _ in range(2):
+        assert alerts.push("Alerts", body, content_type).status == 202
+    alerts.digest()
+    assert alerts.titles("All") == titles
+
+
+def test_every_attribute_of_a_pushed_item_arrives(alerts: House) -> None:
+    item = {
+        "id": "7",
+        "title": "High water",
+        "link": "https://x/7",
+        "content": "<p>Rising</p>",
+        "published": "2026-05-31T10:00:00Z",
+        "categories": ["flood", "river"],
+        "author": {"name": "Ada"},
+        "level_cm": 431,
+    }
+    assert alerts.push("Alerts", as_json(item), "application/json").status == 202
+    alerts.digest()
+    (found,) = alerts.weir.items("All")
+    assert (found.identity, found.link, found.categories) == ("7", "https://x/7", ("flood", "river"))
+    assert found.authors == ("Ada",)
+    assert found.published == datetime(2026, 5, 31, 10, tzinfo=UTC)
+    assert ("json:level_cm", "431") in [(name, value) for name, value in found.extensions]
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "told"),
+    [
+        (b'{"title": ', "application/json", "not JSON"),
+        (b"[1]", "application/json", "item 1 is not an object"),
+        (as_json([{"title": "x"}, {"tags": ["y"]}]), "application/json", "item 2 says nothing"),
+        (as_json({"title": "x", "published": "soon"}), "application/json", "date_published is no date"),
+        (b"<html><body>hello</body></html>", "text/html", "page"),
+        (b"", "application/xml", "empty"),
+        (b"<rss><channel/></rss>", "application/xml", "no item"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_the_reason_and_not_landed(
+    alerts: House, body: bytes, content_type: str, told: str
+) -> None:
+    reply = alerts.push("Alerts", body, content_type)
+    assert reply.status == 422
+    assert told in reply.body.decode()
+    assert alerts.weir.log.latest() == 0
+
+
+def test_only_who_has_the_token_pushes_and_only_to_sources(alerts: House) -> None:
+    body = as_json({"title": "x"})
+    assert alerts.push("Alerts", body, "application/json", token="wrong").status == 401
+    assert alerts.push("All", body, "application/json").status == 404
+    assert alerts.push("Nothing", body, "application/json").status == 404
+
+
+def test_a_source_that_is_pushed_to_is_never_asked(alerts: House) -> None:
+    assert alerts.loop().fetch_once() == 0
+
+
+class Hub:
+    """A WebSub hub in threads: verifies intent as the standard asks, and pushes signed content."""
+
+    def __init__(self) -> None:
+        hub = self
+        self.subscriptions: dict[str, dict[str, str]] = {}
+        self.lease_s = 1_000
+        self.asked = 0
+        self.verified: list[bool] = []
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                length = int(self.headers["Content-Length"])
+                form = dict(parse_qsl(self.rfile.read(length).decode()))
+                hub.asked += 1
+                self.send_response(202)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                threading.Thread(target=hub.verify, args=(form,)).start()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/"
+        self.done = threading.Event()
+
+    def verify(self, form: dict[str, str]) -> None:
+        query = {
+            "hub.mode": form["hub.mode"],
+            "hub.topic": form["hub.topic"],
+            "hub.challenge": "abc",
+            "hub.lease_seconds": str(self.lease_s),
+        }
+        with urlopen(f"{form['hub.callback']}?{urlencode(query)}", timeout=10) as answer:
+            self.verified.append(answer.read() == b"abc")
+        self.subscriptions[form["hub.topic"]] = form
+        self.done.set()
+
+    def push(self, topic: str, body: bytes, secret: str | None = None) -> int:
+        form = self.subscriptions[topic]
+        key = form["hub.secret"] if secret is None else secret
+        signature = hmac.new(key.encode(), body, hashlib.sha256).hexdigest()
+        headers = {"Content-Type": "application/rss+xml", "X-Hub-Signature": f"sha256={signature}"}
+        with urlopen(Request(form["hub.callback"], body, headers), timeout=10) as answer:
+            return int(answer.status)
+
+    def __enter__(self) -> Hub:
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def hub() -> Iterator[Hub]:
+    with Hub() as hub:
+        yield hub
+
+
+@pytest.fixture
+def origin() -> Iterator[ScriptedOrigin]:
+    with ScriptedOrigin() as origin:
+        yield origin
+
+
+def subscribed(house: House, hub: Hub, origin: ScriptedOrigin) -> FetchLoop:
+    """A source whose document names the hub, fetched once, and the subscription made and verified."""
+    url = origin.url("/feed")
+    links = (
+        f"<atom:link xmlns:atom='http://www.w3.org/2005/Atom' rel='hub' href='{hub.url}'/>"
+        f"<atom:link xmlns:atom='http://www.w3.org/2005/Atom' rel='self' href='{url}'/>"
+    )
+    origin.shows("/feed", rss("1", extra=links))
+    house.weir.execute(f"register feed {url} as News")
+    loop = house.loop()
+    loop.fetch_once()
+    house.digest(loop)
+    assert asyncio.run(house.leases.tend()) == 1
+    assert hub.done.wait(10)
+    return loop
+
+
+def test_a_hub_that_a_document_names_pushes_and_polling_becomes_a_precaution(
+    house: House, hub: Hub, origin: ScriptedOrigin
+) -> None:
+    loop = subscribed(house, hub, origin)
+    assert hub.verified == [True]
+    assert hub.push(origin.url("/feed"), rss("2", "1")) == 202
+    house.digest(loop)
+    assert house.titles("News") == ["Title of 1", "Title of 2"]
+    state = house.weir.catalog.sources.named("News").state
+    assert state.next_check_at >= house.clock.now + timedelta(seconds=hub.lease_s)
+    assert state.hub == hub.url
+    assert not asyncio.run(house.leases.tend())
+
+
+def test_content_that_the_hub_did_not_sign_is_ignored(house: House, hub: Hub, origin: ScriptedOrigin) -> None:
+    subscribed(house, hub, origin)
+    before = house.weir.log.latest()
+    assert hub.push(origin.url("/feed"), rss("9"), secret="guessed") == 202
+    assert house.weir.log.latest() == before
+
+
+def test_a_callback_that_nobody_asked_for_is_refused(house: House, hub: Hub, origin: ScriptedOrigin) -> None:
+    subscribed(house, hub, origin)
+    client = Client(house.server.port)
+    assert client.post("/websub/News/guess", b"x").status == 410
+    query = urlencode({"hub.mode": "subscribe", "hub.topic": "x", "hub.challenge": "c"})
+    assert client.get(f"/websub/News/guess?{query}").status == 404
+    path = urlsplit(hub.subscriptions[origin.url("/feed")]["hub.callback"]).path
+    assert client.get(f"{path}?{query}").status == 404
+
+
+def test_a_lease_is_renewed_before_it_ends_and_over_a_restart(
+    house: House, hub: Hub, origin: ScriptedOrigin
+) -> None:
+    subscribed(house, hub, origin)
+    house.clock.now += timedelta(seconds=850)
+    house.start_leases(house.server.url)
+    hub.done.clear()
+    assert house.leases.is_due()
+    assert asyncio.run(house.leases.tend()) == 1
+    assert hub.asked == 2
+
+
+def test_when_a_lease_runs_out_the_source_is_polled_as_ever(
+    house: House, hub: Hub, origin: ScriptedOrigin
+) -> None:
+    loop = subscribed(house, hub, origin)
+    house.clock.now += timedelta(seconds=2_000)
+    assert loop.fetch_once() == 1
+    state = house.weir.catalog.sources.named("News").state
+    assert state.next_check_at <= house.clock.now + timedelta(seconds=700)
+
+
+def test_without_a_public_address_no_hub_is_asked(house: House, hub: Hub, origin: ScriptedOrigin) -> None:
+    house.start_leases("")
+    links = f"<atom:link xmlns:atom='http://www.w3.org/2005/Atom' rel='hub' href='{hub.url}'/>"
+    house.weir.execute(f"register feed {origin.shows('/feed', rss('1', extra=links))} as News")
+    loop = house.loop()
+    loop.fetch_once()
+    house.digest(loop)
+    assert not house.leases.is_due()
