@@ -21,6 +21,8 @@ from feedweir.acquire.refresh.budget import Budget, Spending
 from feedweir.acquire.refresh.rules import RefreshRules, fraction, is_due, next_check
 from feedweir.acquire.refresh.state import SourceState
 
+_NO_FAILURES = (Reason.BUSY, Reason.PAGE)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlOptions:
@@ -185,7 +187,11 @@ def choose(
 
 def request_of(state: SourceState) -> FetchRequest:
     return FetchRequest(
-        source=state.source, url=state.url, validators=state.validators, subscribers=state.subscribers
+        source=state.source,
+        url=state.url,
+        validators=state.validators,
+        subscribers=state.subscribers,
+        is_page_searched=not state.page,
     )
 
 
@@ -205,7 +211,7 @@ def failures_of(report: CrawlReport) -> tuple[tuple[str, str], ...]:
         (result.source, str(result.outcome))
         for result in report.results
         if isinstance(result.outcome, Gone)
-        or (isinstance(result.outcome, Failed) and result.outcome.reason is not Reason.BUSY)
+        or (isinstance(result.outcome, Failed) and result.outcome.reason not in _NO_FAILURES)
     )
 
 

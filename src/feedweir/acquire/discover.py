@@ -57,6 +57,10 @@ class Candidate:
     kind: str = ""
     confidence: Confidence
 
+    @property
+    def is_declared(self) -> bool:
+        return self.confidence is Confidence.DECLARED
+
 
 def discover(page: bytes, url: str, media_type: str = "") -> tuple[Candidate, ...]:
     """Candidates from an HTML page that was fetched from `url`, the surest first, each address once.

@@ -30,6 +30,8 @@ class Reason(Enum):
     EMPTY = "the document is empty"
     STATUS = "the server refused"
     UNREADABLE = "the document is not a feed"
+    PAGE = "this is a page for people, and it names its feed"
+    """No failure either: the look goes on at the feed."""
     BUSY = "the host has to be left alone for a moment"
     """Our own restraint, not the source's failure."""
 
@@ -77,6 +79,8 @@ class FetchRequest:
     url: str
     validators: Validators = Validators()
     subscribers: int = 1
+    is_page_searched: bool = True
+    """Whether a page that is there in a feed's place is searched for the address of its feed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +129,8 @@ class FetchResult:
     retry_after_s: int | None = None
     moved_to: str = ""
     """Where permanent redirects lead, for a successful look."""
+    found_at: str = ""
+    """The feed that a page names, when a page was there."""
     hub: str = ""
     """The WebSub hub and the topic that the headers name."""
     topic: str = ""

@@ -11,6 +11,7 @@ from datetime import datetime
 from urllib.parse import unquote, urlsplit
 
 from feedweir.acquire.decoding import ACCEPT_ENCODING, TooLarge, Undecodable, decoded
+from feedweir.acquire.discover import discover, looks_like_html
 from feedweir.acquire.exchange import (
     Agent,
     Changed,
@@ -89,6 +90,9 @@ class Fetcher:
         self, request: FetchRequest, url: str, response: Response, trail: _Trail
     ) -> FetchResult:
         outcome, wire_bytes = await self._outcome(request, url, response)
+        found_at = feed_of_page(request, outcome)
+        if found_at:
+            outcome = Failed(reason=Reason.PAGE, detail=found_at)
         now = self.clock()
         links = links_of(all_values(response.headers, "link"), url)
         return FetchResult(
@@ -99,6 +103,7 @@ class Fetcher:
             fresh_s=freshness_s(response.headers, now),
             retry_after_s=retry_after_s(response.headers, now),
             moved_to=trail.moved_to if isinstance(outcome, Changed | Unchanged) else "",
+            found_at=found_at,
             hub=next((link.url for link in links if "hub" in link.rels), ""),
             topic=next((link.url for link in links if "self" in link.rels), ""),
             wire_bytes=wire_bytes,
@@ -218,6 +223,18 @@ def outcome_of(
     media_type = header(response.headers, "content-type") or ""
     document = Landed(source=request.source, url=url, media_type=media_type, arrived=now, body=body)
     return Changed(document=document, validators=validators)
+
+
+def feed_of_page(request: FetchRequest, outcome: Changed | Unchanged | Failed | Gone) -> str:
+    """The feed that a page declares, when it is the first thing a source has ever shown us; else nothing."""
+    is_first = request.is_page_searched and not request.validators.body_hash
+    if not is_first or not isinstance(outcome, Changed):
+        return ""
+    page = outcome.document
+    if not looks_like_html(page.body, page.media_type):
+        return ""
+    declared = (c.url for c in discover(page.body, page.url, page.media_type) if c.is_declared)
+    return next((url for url in declared if url != page.url), "")
 
 
 def refreshed(validators: Validators, response: Response) -> Validators:

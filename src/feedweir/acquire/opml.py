@@ -167,7 +167,13 @@ def _feed_outline(feed: Subscription) -> Outline:
     written = {name.lower() for name, _ in feed.outline.attributes}
     title = feed.title or feed.url
     known = (("type", "rss"), ("text", title), ("title", title), ("xmlUrl", feed.url), ("htmlUrl", feed.site))
-    added = tuple((name, value) for name, value in known if value and name.lower() not in written)
+    # A title beside the text is for outlines of our own: one that was written without has its reasons.
+    is_titled = bool({"text", "title"} & written)
+    added = tuple(
+        (name, value)
+        for name, value in known
+        if value and name.lower() not in written and not (is_titled and name in ("text", "title"))
+    )
     if feed.categories and "category" not in written:
         added += (("category", ",".join(feed.categories)),)
     changed = tuple((n, feed.url if n.lower() == "xmlurl" else v) for n, v in feed.outline.attributes)

@@ -1,4 +1,4 @@
-"""`feedweir export` and `import`: everything the catalog knows, as JSON lines."""
+"""`feedweir export` and `import`: everything the catalog knows as JSON lines, or feeds and folders as OPML."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.progress import Progress
 
 from feedweir.cli.context import context_of
 from feedweir.errors import SettingsError
+from feedweir.keeper.outlines import export_opml, import_opml
 
 
 def add_to(app: typer.Typer) -> None:
@@ -22,8 +23,17 @@ def add_to(app: typer.Typer) -> None:
 def export(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(help="Where to write; `-` is the standard output.")],
+    opml: Annotated[
+        bool, typer.Option(help="Only the sources and their folders, for other feed readers.")
+    ] = False,
 ) -> None:
-    """Write sources, feeds, subscriptions, statistics and the outbox to a file that `import` reads."""
+    """Write sources, feeds, subscriptions, statistics and the outbox to a file that `import` reads.
+
+    With --opml, or to a file that ends in .opml, the sources in the form that every feed reader imports.
+    """
+    if opml or file.suffix.lower() == ".opml":
+        _export_opml(context, file)
+        return
     with context_of(context).weir() as weir, Progress(transient=True) as progress:
         lines = (json.dumps(row, ensure_ascii=False) for row in weir.catalog.dump())
         task = progress.add_task("exporting", total=None)
@@ -38,9 +48,16 @@ def export(
 
 
 def import_(
-    context: typer.Context, file: Annotated[Path, typer.Argument(help="What `export` wrote.", exists=True)]
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="What `export` wrote, or OPML.", exists=True)],
 ) -> None:
-    """Fill an empty catalog from a file that `export` wrote, on any database."""
+    """Fill an empty catalog from a file that `export` wrote, on any database; or add the feeds of an OPML file.
+
+    Feeds of an OPML file become sources, its folders virtual feeds. Feeds that are there already are left alone.
+    """
+    if _is_xml(file):
+        _import_opml(context, file)
+        return
     with context_of(context).weir() as weir, Progress(transient=True) as progress:
         task = progress.add_task("importing", total=None)
 
@@ -50,6 +67,31 @@ def import_(
                 yield row
 
         weir.catalog.load(counted())
+
+
+def _is_xml(file: Path) -> bool:
+    with file.open("rb") as start:
+        return start.read(200).lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")[:1] == b"<"
+
+
+def _import_opml(context: typer.Context, file: Path) -> None:
+    with context_of(context).weir() as weir:
+        done = import_opml(weir, file.read_bytes())
+    typer.echo(
+        f"registered {len(done.registered)} feeds in {len(done.folders)} folders; "
+        f"{len(done.known)} were there already"
+    )
+    for name, reason in done.refused:
+        typer.echo(f"left out {name}: {reason}", err=True)
+
+
+def _export_opml(context: typer.Context, file: Path) -> None:
+    with context_of(context).weir() as weir:
+        written = export_opml(weir)
+    if str(file) == "-":
+        typer.echo(written.decode())
+    else:
+        file.write_bytes(written)
 
 
 def _rows(file: Path) -> Iterator[dict[str, Any]]:

@@ -178,6 +178,10 @@ def _after_failure(
         hosts = tuple(dict.fromkeys((*state.hosts, *result.hosts)))
         moment = jittered(state.source, now, _later(now, rules.busy_s), rules)
         return replace(state, hosts=hosts, next_at=moment)
+    if failure.reason is Reason.PAGE:
+        # The page is not asked again; its feed is, as soon as its host is free.
+        moment = jittered(state.source, now, _later(now, rules.busy_s), rules)
+        return replace(state, page=state.url, url=result.found_at, hosts=(), next_at=moment)
     failures = state.failures + 1
     first_s = rules.missing_first_s if result.status == 404 else rules.floor_s
     pause_s = min(first_s * 2.0 ** min(failures - 1, _MAX_DOUBLINGS), rules.failure_cap_s)

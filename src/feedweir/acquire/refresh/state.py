@@ -43,6 +43,8 @@ class SourceState:
     """The last document was no feed; as long as it does not change, looking again is failing again."""
     is_stopped: bool = False
     """The publisher said 410; a person may start it again."""
+    page: str = ""
+    """The page that was registered, when its feed was found on it."""
     moved_to: str = ""
     """Where a permanent redirect led once; a second sighting makes it the address."""
     hosts: tuple[str, ...] = ()

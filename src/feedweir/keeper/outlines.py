@@ -1,0 +1,164 @@
+"""OPML in and out: feeds become sources, folders become virtual feeds over them, and nothing is lost on the way.
+
+What an outline says beside address and title is kept with the source, and written again when it is exported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from feedweir.acquire.http_rules import wire_url
+from feedweir.acquire.opml import Outline, Subscription, opml_of, read_opml, subscriptions, write_opml
+from feedweir.catalog import SourceRecord
+from feedweir.keeper.source_states import SourceMemory
+from feedweir.keeper.weir import Weir
+from feedweir.language.format_predicates import format_name
+from feedweir.language.tokens import quoted
+
+_MAX_NAME_CHARS = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What an import did."""
+
+    registered: tuple[str, ...]
+    known: tuple[str, ...]
+    """Sources that were there already, by their address."""
+    folders: tuple[str, ...]
+    refused: tuple[tuple[str, str], ...]
+    """(what the outline calls it, why it was left out)."""
+
+
+def import_opml(weir: Weir, body: bytes) -> Imported:
+    """Register the feeds of an OPML file, all at once; raises `DocumentError` when it is none."""
+    listed = subscriptions(read_opml(body))
+    refused = tuple(
+        (feed.title or feed.url, "not an http address") for feed in listed if not wire_url(feed.url)
+    )
+    listed = tuple(feed for feed in listed if wire_url(feed.url))
+    registered = _registered_urls(weir)
+    names = _names(listed, registered, {feed.name for feed in weir.catalog.feeds.all()})
+    new = {url: name for url, name in names.items() if url not in registered}
+    taken = {feed.name for feed in weir.catalog.feeds.all()} | set(names.values())
+    folders = _folders(listed, names, weir, taken)
+    statements = [f"register feed {quoted(url)} as {format_name(name)}" for url, name in new.items()]
+    statements += [
+        f"create or replace feed {format_name(name)} from {' | '.join(map(format_name, members))}"
+        for name, members in folders.items()
+    ]
+    if statements:
+        weir.execute(";\n".join(statements))
+    _remember(weir, listed, names)
+    return Imported(
+        registered=tuple(new.values()),
+        known=tuple(name for url, name in names.items() if url in registered),
+        folders=tuple(folders),
+        refused=refused,
+    )
+
+
+def export_opml(weir: Weir) -> bytes:
+    """All sources that are fetched, in the folders they came in, with whatever their outlines said."""
+    records = weir.catalog.sources.all()
+    return write_opml(opml_of(_in_order(outline for record in records for outline in _outlines(record))))
+
+
+def _registered_urls(weir: Weir) -> dict[str, str]:
+    """By address, as it was registered and where it moved, the name of the source."""
+    known = {record.state.url: record.name for record in weir.catalog.sources.all()}
+    for record in weir.catalog.sources.all():
+        for kept in record.state.refresh.get("outlines", ()):
+            known[kept["url"]] = record.name
+    return known
+
+
+def _names(listed: Sequence[Subscription], registered: Mapping[str, str], taken: set[str]) -> dict[str, str]:
+    """By address the name of each source: its title, with a number where several would have the same."""
+    names: dict[str, str] = {}
+    used = {name.casefold() for name in taken}
+    for feed in listed:
+        if feed.url not in names:
+            names[feed.url] = registered.get(feed.url) or _unused(feed.title or feed.url, used)
+            used.add(names[feed.url].casefold())
+    return names
+
+
+def _folders(
+    listed: Sequence[Subscription], names: Mapping[str, str], weir: Weir, taken: set[str]
+) -> dict[str, list[str]]:
+    """By name of a virtual feed the sources below a folder, those of folders inside it included."""
+    below: dict[tuple[str, ...], dict[str, None]] = {}
+    for feed in listed:
+        for depth in range(1, len(feed.folders) + 1):
+            below.setdefault(feed.folders[:depth], {})[names[feed.url]] = None
+    used = {name.casefold() for name in taken}
+    found: dict[str, list[str]] = {}
+    for path, members in below.items():
+        name = " / ".join(part for part in path if part.strip())
+        if name:
+            old = _members_of(weir, name)
+            chosen = name if old is not None else _unused(name, used)
+            used.add(chosen.casefold())
+            found[chosen] = list(dict.fromkeys([*(old or ()), *members]))
+    return found
+
+
+def _members_of(weir: Weir, name: str) -> tuple[str, ...] | None:
+    """What a virtual feed unites when it does nothing else; None for any other feed, and for none."""
+    record = weir.catalog.feeds.find(name)
+    if record is None or record.kind != "virtual":
+        return None
+    plain = f"create feed {format_name(name)} from {' | '.join(map(format_name, record.reads))}"
+    return record.reads if record.statement.rstrip(";").split() == plain.split() else None
+
+
+def _unused(wanted: str, used: set[str]) -> str:
+    base = " ".join(wanted.split())[:_MAX_NAME_CHARS] or "Feed"
+    name, number = base, 2
+    while name.casefold() in used:
+        name, number = f"{base} {number}", number + 1
+    return name
+
+
+def _remember(weir: Weir, listed: Sequence[Subscription], names: Mapping[str, str]) -> None:
+    kept: dict[str, list[dict[str, Any]]] = {}
+    for place, feed in enumerate(listed):
+        kept.setdefault(names[feed.url], []).append(
+            {
+                "url": feed.url,
+                "place": place,
+                "folders": list(feed.folders),
+                "attributes": [list(pair) for pair in feed.outline.attributes],
+            }
+        )
+    SourceMemory(weir.catalog).change(
+        kept,
+        lambda record: replace(record.state, refresh={**record.state.refresh, "outlines": kept[record.name]}),
+    )
+
+
+def _outlines(record: SourceRecord) -> list[tuple[int, Subscription]]:
+    site = str(record.state.description.get("link") or "")
+    kept = record.state.refresh.get("outlines")
+    if not kept:
+        return [(1 << 30, Subscription(url=record.state.url, title=record.name, site=site))]
+    return [
+        (
+            one["place"],
+            Subscription(
+                url=record.state.url if record.state.moved_to else one["url"],
+                title=record.name,
+                site=site,
+                folders=tuple(one["folders"]),
+                outline=Outline(attributes=tuple((n, v) for n, v in one["attributes"])),
+            ),
+        )
+        for one in kept
+    ]
+
+
+def _in_order(placed: Iterable[tuple[int, Subscription]]) -> list[Subscription]:
+    return [feed for _, feed in sorted(placed, key=lambda pair: (pair[0], pair[1].title))]
