@@ -232,3 +232,11 @@ def test_no_other_module_cuts_text_into_words() -> None:
         if str(path.relative_to(root)) not in allowed and pattern.search(path.read_text())
     ]
     assert guilty == []
+
+
+def test_values_that_touch_are_read_one_by_one() -> None:
+    """A million values without a space between them: looking for the end of a word must not pass the value's."""
+    column = pa.array(["word"] * 1_000_000)
+    tokens = analyse(column)
+    assert len(tokens.hashes) == len(column)
+    assert (tokens.lengths == 4).all()

@@ -248,13 +248,17 @@ def _odd_word(data, i, end, classes, folds, text):  # type: ignore[no-untyped-de
 
 
 @njit(inline="always")
-def _end_of_word(text, i):  # type: ignore[no-untyped-def]
-    """Where the ASCII word that goes on at `i` ends: in eight bytes at once, those that are in no word."""
-    while True:
+def _end_of_word(text, i, end):  # type: ignore[no-untyped-def]
+    """Where the ASCII word that goes on at `i` ends: in eight bytes at once, those that are in no word.
+
+    Values may touch, so what looks like one word may reach over thousands of them: not further than `end`.
+    """
+    while i < end:
         gaps = (((eight_bytes(text, i) & _SEVENS) + _SEVENS) & _EIGHTS) ^ _EIGHTS
         if gaps:
-            return i + uintp(lowest_bit(gaps) >> _U3)
+            return min(i + uintp(lowest_bit(gaps) >> _U3), end)
         i += uintp(8)
+    return end
 
 
 @njit(cache=True, nogil=True)
@@ -278,7 +282,7 @@ def scan(  # type: ignore[no-untyped-def]
                 i += uintp(1)
                 continue
             if fold > MARKUP:
-                stop = min(_end_of_word(text, i), end)
+                stop = _end_of_word(text, i, end)
                 if stop == end or text[stop] != ODD:
                     hashes[n] = _hash_in_padded(text, i, stop - i)
                     starts[n] = i
