@@ -19,6 +19,15 @@ class Asked:
     headers: dict[str, str]
 
 
+class _Server(ThreadingHTTPServer):
+    """On every address of this machine's own: 127.x.y.z are as many hosts as a test wants."""
+
+    request_queue_size = 256
+
+    def handle_error(self, *_: object) -> None:
+        """Readers that hang up are what these tests are about."""
+
+
 Behaviour = Callable[[BaseHTTPRequestHandler], None]
 
 
@@ -46,7 +55,7 @@ class ScriptedOrigin:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = _Server(("0.0.0.0", 0), Handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
 
