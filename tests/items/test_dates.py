@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta, timezone
 from email.utils import format_datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedweir.items.dates import date_of, epoch_us
+from feedweir.items.dates import all_epoch_us, date_of, epoch_us
 
 NOON = datetime(2020, 11, 10, 12, 34, 56, tzinfo=UTC)
 WITHOUT_SECONDS = NOON.replace(second=0)
@@ -131,3 +131,38 @@ PIECES = [
 def test_no_pieces_of_dates_break_the_reader(text: str) -> None:
     date_of(text)
     date_of(text.replace(" ", ""))
+
+
+_CLOCKS = st.sampled_from(["10:00:00", "23:59:59", "24:00:00", "00:60:00", "1:02:03", "10:00"])
+_ZONES = st.sampled_from(
+    ["GMT", "UTC", "Z", "+0200", "-0930", "+02:00", "-23:59", "+24:00", "", "EST", "+9999", " GMT"]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.builds(
+            "{}{} {} {:04} {} {}".format,
+            st.sampled_from(["", "Tue, ", "tue, ", "Tuesday, "]),
+            st.integers(0, 32),
+            st.sampled_from(["Jan", "Feb", "Dec", "feb", "Smarch"]),
+            st.integers(0, 9999),
+            _CLOCKS,
+            _ZONES,
+        )
+        | st.builds(
+            "{:04}-{:02}-{:02}{}{}{}".format,
+            st.integers(0, 9999),
+            st.integers(0, 13),
+            st.integers(0, 32),
+            st.sampled_from(["T", " ", "t"]),
+            _CLOCKS,
+            _ZONES,
+        )
+        | st.text(max_size=30),
+        max_size=8,
+    )
+)
+def test_many_dates_are_read_as_each_would_be(texts: list[str]) -> None:
+    assert all_epoch_us(texts) == [epoch_us(text) for text in texts]

@@ -7,7 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedweir.items.html import absolute, links_in, sanitised, text_of, title_text
+from feedweir.items.html import (
+    absolute,
+    all_one_line,
+    all_texts_of,
+    all_title_texts,
+    are_web_links,
+    is_web_link,
+    links_in,
+    one_line,
+    sanitised,
+    text_of,
+    title_text,
+)
 
 BASE = "https://example.org/blog/"
 
@@ -75,3 +87,23 @@ def test_a_link_that_cannot_be_joined_stays() -> None:
     assert absolute("//[bad", BASE) == "//[bad"
     assert absolute("mailto:a@b.c", BASE) == "mailto:a@b.c"
     assert absolute("../x", BASE) == "https://example.org/x"
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.text(st.sampled_from("ab <&;>\n\xa0|é"), max_size=6).map(str.strip), max_size=5))
+def test_many_texts_are_read_as_each_would_be(texts: list[str]) -> None:
+    assert all_one_line(texts) == [one_line(text) for text in texts]
+    assert all_texts_of(texts) == [text_of(text) for text in texts]
+    assert all_title_texts(texts) == [title_text(text) for text in texts]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(
+            ["http://a", "https://a/b?c", "a", "", "http:///x", "http://a\nhttp://b", "http://a b"]
+        )
+    )
+)
+def test_many_links_lead_to_the_web_when_each_does(urls: list[str]) -> None:
+    assert are_web_links(urls) == (len(urls) > 0 and all(is_web_link(url) for url in urls))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from feedweir.items.identity import Claim, fingerprint, identities
+from hypothesis import given
+from hypothesis import strategies as st
+
+from feedweir.items.identity import Claim, fingerprint, fingerprints, identities
 
 
 def test_the_guid_comes_before_the_link_and_the_link_before_the_content() -> None:
@@ -38,3 +41,17 @@ def test_identity_does_not_depend_on_the_order_of_the_document() -> None:
 def test_a_fingerprint_is_a_signed_64_bit_number_that_sees_where_parts_end() -> None:
     assert fingerprint("ab", "c") != fingerprint("a", "bc")
     assert -(1 << 63) <= fingerprint("x\ud800") < 1 << 63
+
+
+@given(st.lists(st.lists(st.text(st.sampled_from("a\0é€"), max_size=20), max_size=3), max_size=5))
+def test_the_fingerprints_of_many_are_those_of_each(items: list[list[str]]) -> None:
+    assert fingerprints(items) == [fingerprint(*parts) for parts in items]
+
+
+def test_a_fingerprint_is_the_same_on_every_machine() -> None:
+    assert fingerprint("a", "b") == -5404951567621154903
+    assert len({fingerprint("x" * size) for size in range(1000)}) == 1000
+    assert (
+        len({fingerprint("\x1f" * one + "a" + "\x1f" * two) for one in range(40) for two in range(40)})
+        == 1600
+    )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from feedweir.acquire.entry import Row
+from feedweir.acquire.rows import COLUMNS, Rows
 from feedweir.items.schema import ITEM_SCHEMA
 
 
@@ -16,24 +16,19 @@ class ItemColumns:
     """Rows of several documents, collected until they become one batch."""
 
     def __init__(self) -> None:
-        self._rows: list[Row] = []
-        self._seqs: list[int] = []
-        self._sources: list[str] = []
-        self._arrived_us: list[int] = []
+        self._columns: dict[str, list[Any]] = {name: [] for name in (*COLUMNS, "seq", "source", "arrived")}
 
-    def add(self, rows: Sequence[Row], *, source: str, first_seq: int, arrived_us: int) -> None:
-        self._rows += rows
-        self._seqs += range(first_seq, first_seq + len(rows))
-        self._sources += [source] * len(rows)
-        self._arrived_us += [arrived_us] * len(rows)
+    def add(self, rows: Rows, *, source: str, first_seq: int, arrived_us: int) -> None:
+        columns, count = self._columns, len(rows)
+        for name in COLUMNS:
+            columns[name] += getattr(rows, name)
+        columns["seq"] += range(first_seq, first_seq + count)
+        columns["source"] += [source] * count
+        columns["arrived"] += [arrived_us] * count
 
     def batch(self) -> pa.RecordBatch:
         """Everything added so far."""
-        if not self._rows:
-            return pa.RecordBatch.from_pylist([], schema=ITEM_SCHEMA)
-        columns: dict[str, Any] = dict(zip(Row._fields, zip(*self._rows, strict=True), strict=True))
-        columns |= {"seq": self._seqs, "source": self._sources, "arrived": self._arrived_us}
-        columns["revision"] = [0] * len(self._rows)
+        columns = self._columns | {"revision": [0] * len(self._columns["seq"])}
         return pa.record_batch(
             [_array(columns[field.name], field.type) for field in ITEM_SCHEMA], schema=ITEM_SCHEMA
         )

@@ -1,45 +1,23 @@
-"""What an element holds, read as text, as HTML or as a person's name."""
+"""What an element says, read as HTML, as a title or as a person's name."""
 
 from __future__ import annotations
 
 import re
 from html import escape
 
-from lxml import etree
-
-from feedweir.acquire.names import Names
+from feedweir.acquire.xml_element import Attributes, XmlElement
 from feedweir.items.html import one_line, text_of, title_text
 
-MAX_TEXT_CHARS = 1 << 20
-"""Longer texts are cut."""
-
 _MAIL_AND_NAME = re.compile(r"\S+@\S+\s*\((.+)\)\s*$|(.+?)\s*[<(]\S+@\S+[>)]\s*$")
-_PREFIXED_TAG = re.compile(r"(</?)[A-Za-z_][\w.-]*:(?=[A-Za-z])")
 
 
-def plain(element: etree._Element) -> str:
-    """The text of an element, tags inside it left out."""
-    text = element.text
-    if len(element):
-        text = "".join(map(str, element.itertext()))
-    return text.strip()[:MAX_TEXT_CHARS] if text else ""
-
-
-def inner_html(element: etree._Element) -> str:
-    """The content of an element that holds HTML: escaped, in CDATA, or as plain elements."""
-    if len(element) == 0:
-        return (element.text or "").strip()[:MAX_TEXT_CHARS]
-    parts = [escape(element.text or "", quote=False)]
-    parts += [etree.tostring(child, encoding="unicode", with_tail=True) for child in element]
-    return _PREFIXED_TAG.sub(r"\1", "".join(parts)).strip()[:MAX_TEXT_CHARS]
-
-
-def atom_html(element: etree._Element) -> str:
-    """An Atom text construct, of either version, as HTML."""
-    kind = (element.get("type") or "text").lower()
-    mode = element.get("mode")
-    if kind == "xhtml" or (mode is None and len(element)) or mode == "xml":
-        return inner_html(element)
+def atom_html(text: str, attributes: Attributes, element: XmlElement | None) -> str:
+    """An Atom text construct, of either version, as HTML. `element` is the element where elements are inside."""
+    kind = (attributes.get("type") or "text").lower()
+    mode = attributes.get("mode")
+    html = text if element is None else element.html
+    if kind == "xhtml" or (mode is None and element is not None) or mode == "xml":
+        return html
     if mode == "base64" or (
         mode is None and "/" in kind and not kind.startswith("text/") and "xml" not in kind
     ):
@@ -47,17 +25,17 @@ def atom_html(element: etree._Element) -> str:
     if (
         kind in ("html", "text/html", "application/xhtml+xml")
         or mode == "escaped"
-        or element.get("type") is None
+        or attributes.get("type") is None
     ):
-        return inner_html(element)
-    return escape(plain(element), quote=False)
+        return html
+    return escape(text if element is None else element.text, quote=False)
 
 
-def atom_title(element: etree._Element) -> str:
+def atom_title(text: str, attributes: Attributes, element: XmlElement | None) -> str:
     """An Atom title as plain text."""
-    if element.get("type") == "text" and len(element) == 0:
-        return one_line(plain(element))
-    return text_of(inner_html(element)) if len(element) else title_text(plain(element))
+    if element is not None:
+        return text_of(element.html)
+    return one_line(text) if attributes.get("type") == "text" else title_text(text)
 
 
 def author_name(text: str) -> str:
@@ -66,9 +44,9 @@ def author_name(text: str) -> str:
     return text_of((match[1] or match[2]) if match else text)
 
 
-def person_name(element: etree._Element, names: Names) -> str:
+def person_name(element: XmlElement) -> str:
     """The name of an Atom person, else its mail address, else whatever text there is."""
-    said = {names.of(child)[0].rpartition(":")[2]: plain(child) for child in element}
-    return text_of(
-        said.get("name") or said.get("email") or ("" if said else plain(element)) or said.get("uri", "")
-    )
+    if not element.is_parent:
+        return text_of(element.text)
+    said = {part.key.rpartition(":")[2]: part.text for part in element}
+    return text_of(said.get("name") or said.get("email") or said.get("uri", ""))

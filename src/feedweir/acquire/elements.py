@@ -6,252 +6,226 @@ the format's own (`description`, `pubDate`, `content:encoded`) goes before a bor
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
-from lxml import etree
-
-from feedweir.acquire.element_text import (
-    MAX_TEXT_CHARS,
-    atom_html,
-    atom_title,
-    author_name,
-    inner_html,
-    person_name,
-    plain,
-)
-from feedweir.acquire.entry import Entry
-from feedweir.acquire.names import Names
-from feedweir.items.dates import epoch_us
-from feedweir.items.html import absolute, is_web_link, one_line, text_of, title_text
-
-MAX_EXTENSIONS = 200
-
-_RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
-_VALUE_ATTRIBUTES = (
-    "url",
-    "href",
-    "resource",
-    f"{_RDF}resource",
-    "value",
-    "term",
-    "text",
-    "ref",
-    "label",
-    "relativeTo",
+from feedweir.acquire.element_text import atom_html, atom_title, author_name, person_name
+from feedweir.acquire.entries import Entries
+from feedweir.acquire.extensions import attach, enclose, extend, take_media
+from feedweir.acquire.reading import Handler, Reading, url_of
+from feedweir.acquire.xml_element import XML_BASE, Attributes, Said, XmlElement
+from feedweir.items.dates import all_epoch_us
+from feedweir.items.html import (
+    absolute,
+    all_texts_of,
+    all_title_texts,
+    is_web_link,
+    text_of,
+    title_text,
 )
 
+Value = TypeVar("Value")
 
-Handler = Callable[["Reading", etree._Element], None]
-
-
-@dataclass(slots=True)
-class Reading:
-    """The entries of a document being read, one after the other: what the handlers share."""
-
-    entry: Entry
-    names: Names
-    base: str
-    """Of the document; `xml:base` may say otherwise for an element."""
-    has_bases: bool
-    """Whether any element of the document has an `xml:base`, which is costly to ask for."""
-    handlers: dict[object, Handler] = field(default_factory=dict)
-    """What to do with the elements met so far, by tag."""
-
-    def learned(self, element: etree._Element) -> Handler:
-        """What to do with an element of a tag that was not met before."""
-        key, name = self.names.of(element)
-        handler = HANDLERS.get(key) or partial(_extend, name=name)
-        self.handlers[element.tag] = handler
-        return handler
-
-    def url(self, element: etree._Element, link: str | None) -> str:
-        """A link of an element, absolute."""
-        link = (link or "").strip()
-        if not link or link.startswith(("http://", "https://")):
-            return link
-        return absolute(link, (element.base or self.base) if self.has_bases else self.base)
+_LINKS_ELSEWHERE = frozenset(
+    ("self", "edit", "edit-media", "next", "hub", "replies", "license", "service.edit")
+)
+"""Relations of links that say nothing of the item."""
 
 
-def read_entry(element: etree._Element, reading: Reading) -> Entry:
-    """Everything that an `item` or `entry` element says."""
-    entry, handlers = reading.entry, reading.handlers
-    for child in element:
-        handler = handlers.get(child.tag) or reading.learned(child)
-        handler(reading, child)
-    _complete(entry)
-    return entry
+def read_entries(elements: Sequence[XmlElement], entries: Entries, *, has_bases: bool) -> None:
+    """Take in everything that `item` or `entry` elements of one shape say."""
+    bases = entries.base
+    reading = Reading(entries, bases)
+    for said in elements[0].said(elements):
+        if has_bases:
+            reading.bases = [
+                absolute(attributes.get(XML_BASE, ""), base) or base
+                for attributes, base in zip(said.attributes, bases, strict=True)
+            ]
+        HANDLERS.get(said.key, extend)(reading, said)
+    _complete(entries)
 
 
-def _complete(entry: Entry) -> None:
+def _complete(entries: Entries) -> None:
     """Fill what is missing from what says nearly the same."""
-    if not entry.link and is_web_link(entry.guid):
-        entry.link = entry.guid
-    if entry.extensions and not (entry.title and entry.summary and entry.authors):
-        said = dict(reversed(entry.extensions))
-        entry.title = entry.title or title_text(said.get("media:title", "") or said.get("itunes:title", ""))
-        for name in ("media:description", "itunes:summary", "itunes:subtitle"):
-            entry.summary = entry.summary or said.get(name, "")
-        author = said.get("itunes:author")
-        if author and not entry.authors:
-            entry.authors = (author,)
+    if not all(entries.link):
+        entries.link = [
+            link or (guid if is_web_link(guid) else "")
+            for link, guid in zip(entries.link, entries.guid, strict=True)
+        ]
+    if not any(entries.extensions):
+        return
+    for place, extensions in enumerate(entries.extensions):
+        if extensions and not (entries.title[place] and entries.summary[place] and entries.authors[place]):
+            _complete_one(entries, place, dict(reversed(extensions)))
 
 
-def _title(reading: Reading, element: etree._Element) -> None:
-    entry = reading.entry
-    entry.title = entry.title or title_text(plain(element))
+def _complete_one(entries: Entries, place: int, said: dict[str, str]) -> None:
+    title = said.get("media:title", "") or said.get("itunes:title", "")
+    entries.title[place] = entries.title[place] or title_text(title)
+    for name in ("media:description", "itunes:summary", "itunes:subtitle"):
+        entries.summary[place] = entries.summary[place] or said.get(name, "")
+    author = said.get("itunes:author")
+    if author and not entries.authors[place]:
+        entries.authors[place] = (author,)
 
 
-def _atom_title(reading: Reading, element: etree._Element) -> None:
-    reading.entry.title = reading.entry.title or atom_title(element)
+def _first(known: list[Value], said: list[Value]) -> list[Value]:
+    """What was known, else what is said; the lists may be one."""
+    return [one or two for one, two in zip(known, said, strict=True)] if any(known) else list(said)
 
 
-def _link(reading: Reading, element: etree._Element) -> None:
+def _first_moment(known: list[int | None], texts: list[str]) -> list[int | None]:
+    moments = all_epoch_us(texts)
+    return [two if one is None else one for one, two in zip(known, moments, strict=True)]
+
+
+def _title(reading: Reading, said: Said) -> None:
+    reading.entries.title = _first(reading.entries.title, all_title_texts(said.plain()))
+
+
+def _atom_title(reading: Reading, said: Said) -> None:
+    if said.elements is None and not any(said.attributes):
+        _title(reading, said)
+    else:
+        reading.entries.title = _first(reading.entries.title, _each(atom_title, said))
+
+
+def _each(read: Callable[[str, Attributes, XmlElement | None], Value], said: Said) -> list[Value]:
+    """What is read from every one by itself."""
+    elements: Sequence[XmlElement | None] = said.elements or [None] * len(said.texts)
+    return [read(*each) for each in zip(said.texts, said.attributes, elements, strict=True)]
+
+
+def _link(reading: Reading, said: Said) -> None:
     """RSS has the link as text, but some write an Atom link without its namespace."""
-    if not (element.text or "").strip() and element.get("href"):
-        return _atom_link(reading, element)
-    reading.entry.link = reading.url(element, element.text) or reading.entry.link
-    return None
+    entries, texts = reading.entries, said.leads()
+    urls = reading.urls(texts)
+    if all(urls):
+        entries.link = urls
+        return
+    for place, attributes in enumerate(said.attributes):
+        if not texts[place] and attributes.get("href"):
+            _link_one(entries, place, url_of(attributes["href"], reading.bases[place]), attributes)
+        else:
+            entries.link[place] = urls[place] or entries.link[place]
 
 
-def _atom_link(reading: Reading, element: etree._Element) -> None:
-    entry = reading.entry
-    url = reading.url(element, element.get("href"))
-    relation = (element.get("rel") or "alternate").rpartition("/")[2].lower()
-    if not url or relation in (
-        "self",
-        "edit",
-        "edit-media",
-        "next",
-        "hub",
-        "replies",
-        "license",
-        "service.edit",
-    ):
+def _atom_link(reading: Reading, said: Said) -> None:
+    urls = reading.urls([attributes.get("href") for attributes in said.attributes])
+    for place, url in enumerate(urls):
+        _link_one(reading.entries, place, url, said.attributes[place])
+
+
+def _link_one(entries: Entries, place: int, url: str, attributes: Attributes) -> None:
+    relation = (attributes.get("rel") or "alternate").rpartition("/")[2].lower()
+    if not url or relation in _LINKS_ELSEWHERE:
         return
     if relation == "enclosure":
-        _attach(entry, url, element.get("type"), element.get("length"))
-    elif relation == "alternate" and not entry.link:
-        entry.link = url
+        attach(entries, place, url, attributes.get("type"), attributes.get("length"))
+    elif relation == "alternate" and not entries.link[place]:
+        entries.link[place] = url
     else:
-        entry.related += (url,)
+        entries.related[place] += (url,)
 
 
-def _guid(reading: Reading, element: etree._Element) -> None:
+def _guid(reading: Reading, said: Said) -> None:
     """A guid that says it is no permalink is no link, even when it looks like one."""
-    entry = reading.entry
-    entry.guid = plain(element)
-    if not entry.link and element.get("isPermaLink", "true").lower() != "false" and is_web_link(entry.guid):
-        entry.link = entry.guid
-
-
-def _atom_id(reading: Reading, element: etree._Element) -> None:
-    reading.entry.guid = reading.entry.guid or plain(element)
-
-
-def _summary(reading: Reading, element: etree._Element) -> None:
-    reading.entry.summary = inner_html(element) or reading.entry.summary
-
-
-def _atom_summary(reading: Reading, element: etree._Element) -> None:
-    reading.entry.summary = reading.entry.summary or atom_html(element)
-
-
-def _other_summary(reading: Reading, element: etree._Element) -> None:
-    reading.entry.summary = reading.entry.summary or inner_html(element)
-
-
-def _content(reading: Reading, element: etree._Element) -> None:
-    reading.entry.content = inner_html(element) or reading.entry.content
-
-
-def _atom_content(reading: Reading, element: etree._Element) -> None:
-    entry = reading.entry
-    source = reading.url(element, element.get("src"))
-    if source:
-        entry.related += (source,)
-    entry.content = entry.content or atom_html(element)
-    if reading.has_bases:
-        entry.base = element.base or entry.base
-
-
-def _author(reading: Reading, element: etree._Element) -> None:
-    _add_author(reading.entry, author_name(plain(element)))
-
-
-def _person(reading: Reading, element: etree._Element) -> None:
-    _add_author(reading.entry, person_name(element, reading.names))
-
-
-def _category(reading: Reading, element: etree._Element) -> None:
-    """RSS has the category as text, Atom in attributes."""
-    entry = reading.entry
-    category = text_of(plain(element) or element.get("label") or element.get("term") or "")
-    if category and category not in entry.categories:
-        entry.categories += (category,)
-
-
-def _add_author(entry: Entry, name: str) -> None:
-    if name and name not in entry.authors:
-        entry.authors += (name,)
-
-
-def _published(reading: Reading, element: etree._Element) -> None:
-    moment = epoch_us(element.text or "")
-    reading.entry.published_us = moment if moment is not None else reading.entry.published_us
-
-
-def _other_published(reading: Reading, element: etree._Element) -> None:
-    if reading.entry.published_us is None:
-        reading.entry.published_us = epoch_us(element.text or "")
-
-
-def _updated(reading: Reading, element: etree._Element) -> None:
-    if reading.entry.updated_us is None:
-        reading.entry.updated_us = epoch_us(element.text or "")
-
-
-def _language(reading: Reading, element: etree._Element) -> None:
-    reading.entry.language = plain(element)
-
-
-def _enclosure(reading: Reading, element: etree._Element) -> None:
-    url = element.get("url") or element.get("href") or element.get(f"{_RDF}resource")
-    _attach(reading.entry, reading.url(element, url), element.get("type"), element.get("length"))
-
-
-def _media_content(reading: Reading, element: etree._Element) -> None:
-    """A media file is an enclosure, and what is said inside it is said of the item."""
-    url = reading.url(element, element.get("url"))
-    _attach(reading.entry, url, element.get("type") or element.get("medium"), element.get("fileSize"))
-    for child in element:
-        _extend(reading, child, reading.names.of(child)[1])
-
-
-def _attach(entry: Entry, url: str, kind: str | None, length: str | None) -> None:
-    if url and all(url != known for known, _, _ in entry.enclosures):
-        size = int(length) if length and length.isascii() and length.isdigit() and len(length) < 16 else 0
-        entry.enclosures += ((url, kind or "", size),)
-
-
-def _extend(reading: Reading, element: etree._Element, name: str) -> None:
-    """An element without a meaning of its own: its text, else its telling attribute, else what is inside
-    it."""
-    entry = reading.entry
-    if not name or len(entry.extensions) >= MAX_EXTENSIONS:
+    entries = reading.entries
+    entries.guid = list(said.plain())
+    if all(entries.link):
         return
-    value = (element.text or "").strip()
-    if not value and element.attrib:
-        value = next((element.get(key, "") for key in _VALUE_ATTRIBUTES if element.get(key)), "")
-    if value:
-        entry.extensions += ((name if ":" in name else f"rss:{name}", one_line(value[:MAX_TEXT_CHARS])),)
-    for child in element:
-        inner = reading.names.of(child)[1]
-        if inner == "media:content":
-            _media_content(reading, child)
-        else:
-            _extend(reading, child, inner)
+    for place, (guid, attributes) in enumerate(zip(entries.guid, said.attributes, strict=True)):
+        is_permalink = attributes.get("isPermaLink", "true").lower() != "false"
+        if not entries.link[place] and is_permalink and is_web_link(guid):
+            entries.link[place] = guid
+
+
+def _atom_id(reading: Reading, said: Said) -> None:
+    reading.entries.guid = _first(reading.entries.guid, said.plain())
+
+
+def _summary(reading: Reading, said: Said) -> None:
+    reading.entries.summary = _first(said.htmls(), reading.entries.summary)
+
+
+def _atom_summary(reading: Reading, said: Said) -> None:
+    reading.entries.summary = _first(reading.entries.summary, _each(atom_html, said))
+
+
+def _other_summary(reading: Reading, said: Said) -> None:
+    reading.entries.summary = _first(reading.entries.summary, said.htmls())
+
+
+def _content(reading: Reading, said: Said) -> None:
+    reading.entries.content = _first(said.htmls(), reading.entries.content)
+
+
+def _atom_content(reading: Reading, said: Said) -> None:
+    entries = reading.entries
+    sources = reading.urls([attributes.get("src") for attributes in said.attributes])
+    if any(sources):
+        pairs = zip(entries.related, sources, strict=True)
+        entries.related = [(*known, url) if url else known for known, url in pairs]
+    entries.content = _first(entries.content, _each(atom_html, said))
+    entries.base = list(reading.bases)
+
+
+def _author(reading: Reading, said: Said) -> None:
+    texts = said.plain()
+    if any("@" in text for text in texts):
+        names = [author_name(text) for text in texts]
+    else:
+        names = all_texts_of(texts)
+    reading.entries.authors = _added(reading.entries.authors, names)
+
+
+def _person(reading: Reading, said: Said) -> None:
+    if said.elements is None:
+        names = all_texts_of(said.texts)
+    else:
+        names = [person_name(element) for element in said.elements]
+    reading.entries.authors = _added(reading.entries.authors, names)
+
+
+def _category(reading: Reading, said: Said) -> None:
+    """RSS has the category as text, Atom in attributes."""
+    texts = said.plain()
+    if not all(texts):
+        texts = [
+            text or attributes.get("label") or attributes.get("term") or ""
+            for text, attributes in zip(texts, said.attributes, strict=True)
+        ]
+    reading.entries.categories = _added(reading.entries.categories, [text_of(text) for text in texts])
+
+
+def _added(known: list[tuple[str, ...]], names: list[str]) -> list[tuple[str, ...]]:
+    """Every list with one name more, where there is one that it does not have."""
+    if not any(known):
+        return [(name,) if name else () for name in names]
+    pairs = zip(known, names, strict=True)
+    return [(*have, name) if name and name not in have else have for have, name in pairs]
+
+
+def _published(reading: Reading, said: Said) -> None:
+    entries = reading.entries
+    moments = all_epoch_us(said.leads())
+    entries.published_us = [
+        known if moment is None else moment
+        for known, moment in zip(entries.published_us, moments, strict=True)
+    ]
+
+
+def _other_published(reading: Reading, said: Said) -> None:
+    reading.entries.published_us = _first_moment(reading.entries.published_us, said.leads())
+
+
+def _updated(reading: Reading, said: Said) -> None:
+    reading.entries.updated_us = _first_moment(reading.entries.updated_us, said.leads())
+
+
+def _language(reading: Reading, said: Said) -> None:
+    reading.entries.language = list(said.plain())
 
 
 HANDLERS: dict[str, Handler] = {
@@ -296,6 +270,6 @@ HANDLERS: dict[str, Handler] = {
     "dcterms:modified": _updated,
     "language": _language,
     "dc:language": _language,
-    "enclosure": _enclosure,
-    "media:content": _media_content,
+    "enclosure": enclose,
+    "media:content": take_media,
 }

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from feedweir.acquire.element_text import MAX_TEXT_CHARS
-from feedweir.acquire.elements import MAX_EXTENSIONS
-from feedweir.acquire.entry import Entry, Feed
+from feedweir.acquire.entries import Entry, Feed, entries_of
+from feedweir.acquire.extensions import MAX_EXTENSIONS
+from feedweir.acquire.xml_element import MAX_TEXT_CHARS
 from feedweir.errors import DocumentError
 from feedweir.items.dates import date_of, epoch_us
 from feedweir.items.html import absolute, escaped, one_line, title_text
@@ -29,7 +29,8 @@ def read_json_feed(body: bytes, *, url: str, max_items: int) -> Feed:
         else (f"the document has {len(items)} entries: only {max_items} are kept",)
     )
     base = url or _text(document.get("home_page_url"))
-    return Feed(_description(document), [_entry(item, base) for item in kept], _authors(document), warnings)
+    entries = entries_of([_entry(item, base) for item in kept])
+    return Feed(_description(document), entries, _authors(document), warnings)
 
 
 def _document(body: bytes) -> dict[str, Any]:
@@ -77,7 +78,7 @@ def _entry(item: dict[str, Any], base: str) -> Entry:
         enclosures=tuple(_attachments(item, base)),
         extensions=tuple(_extensions(item))[:MAX_EXTENSIONS],
         base=base,
-        raw=json.dumps(item, ensure_ascii=False),
+        raw=json.dumps(item, ensure_ascii=False).encode("utf-8", "replace"),
     )
     if not entry.link and entry.guid.startswith(("http://", "https://")):
         entry.link = entry.guid

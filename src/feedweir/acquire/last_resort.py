@@ -7,7 +7,7 @@ from typing import Any
 
 import feedparser
 
-from feedweir.acquire.entry import Entry, Feed
+from feedweir.acquire.entries import Entry, Feed, entries_of
 from feedweir.items.html import absolute, one_line, title_text
 from feedweir.items.model import FeedDescription
 
@@ -26,7 +26,7 @@ def read_with_feedparser(body: bytes, *, url: str, max_items: int) -> Feed | Non
         link=absolute(said.get("link", ""), url),
         language=said.get("language", ""),
     )
-    return Feed(description, entries, warnings=("read by the last resort",)) if entries else None
+    return Feed(description, entries_of(entries), warnings=("read by the last resort",)) if entries else None
 
 
 def _entry(said: Any, url: str) -> Entry:

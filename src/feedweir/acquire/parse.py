@@ -9,15 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pyarrow as pa
 
 from feedweir.acquire.columns import ItemColumns
 from feedweir.acquire.encodings import decoded
-from feedweir.acquire.entry import Feed, Row, rows_of
+from feedweir.acquire.entries import Feed
 from feedweir.acquire.html_page import html_page_error, is_html_page
 from feedweir.acquire.json_feed import read_json_feed
 from feedweir.acquire.last_resort import read_with_feedparser
+from feedweir.acquire.lxml_element import LxmlElement
+from feedweir.acquire.rows import COLUMNS, rows_of
+from feedweir.acquire.tape import tape_of
+from feedweir.acquire.tape_element import TapeElement
+from feedweir.acquire.tape_kernels import MAX_DEPTH
 from feedweir.acquire.tolerant import closed_entries, is_entity_bomb
 from feedweir.acquire.xml_feed import read_xml_feed
 from feedweir.acquire.xml_tree import xml_tree
@@ -62,7 +68,9 @@ class ParsedBatch:
 def parse(document: Document, *, limits: Limits = DEFAULT_LIMITS) -> ParsedDocument:
     """The feed and the items of one document; raises `DocumentError` when it is no feed."""
     feed = read_feed(document.body, media_type=document.media_type, url=document.url, limits=limits)
-    items = [_item(document, place, row) for place, row in enumerate(rows_of(feed))]
+    rows = rows_of(feed)
+    cells = zip(*[getattr(rows, name) for name in COLUMNS], strict=True)
+    items = [_item(document, place, dict(zip(COLUMNS, row, strict=True))) for place, row in enumerate(cells)]
     return ParsedDocument(description=feed.description, items=tuple(items), warnings=feed.warnings)
 
 
@@ -109,30 +117,42 @@ def read_feed(body: bytes, *, media_type: str, url: str, limits: Limits) -> Feed
         feed = read_json_feed(text.body, url=url, max_items=max_items)
     else:
         feed = _read_xml(text.body.lstrip(), url, limits, max_items)
-    if not text.warning:
-        return feed
-    return Feed(feed.description, feed.entries, feed.authors, (*feed.warnings, text.warning))
+    return feed.warned(text.warning)
 
 
 def _read_xml(body: bytes, url: str, limits: Limits, max_items: int) -> Feed:
     if is_html_page(body):
         raise html_page_error(body, url)
+    tape = tape_of(body) if limits.max_depth >= MAX_DEPTH else None
+    if tape is not None:
+        return read_xml_feed(TapeElement(tape, 0), url=url, has_bases=tape.has_bases, max_items=max_items)
+    return _read_tree(body, url, limits, max_items)
+
+
+def _read_tree(body: bytes, url: str, limits: Limits, max_items: int) -> Feed:
+    """The way of every document that has no tape."""
     if is_entity_bomb(body):
         raise DocumentError(
             "the document declares entities made of other entities, as an entity bomb does",
             hint="feeds have no use for them; ask the publisher",
         )
     try:
-        tree = xml_tree(body, url=url, max_depth=limits.max_depth)
-        feed = read_xml_feed(tree, url=url, body=body, max_items=max_items)
+        tree = xml_tree(body, max_depth=limits.max_depth)
+        feed = read_xml_feed(
+            LxmlElement(tree.root),
+            url=url,
+            has_bases=b"xml:base" in body,
+            max_items=max_items,
+            closed_entries=tree.closed_entries,
+        )
     except DocumentError:
         rescued = _rescued(body, url, max_items)
         if rescued is None:
             raise
         return rescued
-    if feed.entries or tree.closed_entries is None:
-        return feed
-    return _rescued(body, url, max_items) or feed
+    if not len(feed.entries) and tree.closed_entries is not None:
+        feed = _rescued(body, url, max_items) or feed
+    return feed.warned(tree.warning)
 
 
 def _rescued(body: bytes, url: str, max_items: int) -> Feed | None:
@@ -151,25 +171,25 @@ def _documents(batch: pa.RecordBatch | pa.Table) -> Iterator[tuple[int, str, str
         yield number, source, url or "", media_type or "", arrived_us, body.as_py() or b""
 
 
-def _item(document: Document, place: int, row: Row) -> Item:
+def _item(document: Document, place: int, row: dict[str, Any]) -> Item:
     return Item(
         source=document.source,
-        identity=row.identity,
+        identity=row["identity"],
         seq=first_seq(document.number) + place,
-        title=row.title,
-        summary=row.summary,
-        content=row.content,
-        link=row.link,
-        links=tuple(row.links),
-        authors=tuple(row.authors),
-        categories=tuple(row.categories),
-        published=_moment(row.published),
-        updated=_moment(row.updated),
+        title=row["title"],
+        summary=row["summary"],
+        content=row["content"],
+        link=row["link"],
+        links=tuple(row["links"]),
+        authors=row["authors"],
+        categories=row["categories"],
+        published=_moment(row["published"]),
+        updated=_moment(row["updated"]),
         arrived=document.arrived,
-        language=row.language,
-        enclosures=tuple(Enclosure(url=url, type=kind, length=size) for url, kind, size in row.enclosures),
-        extensions=tuple(row.extensions),
-        raw=row.raw,
+        language=row["language"],
+        enclosures=tuple(Enclosure(url=url, type=kind, length=size) for url, kind, size in row["enclosures"]),
+        extensions=row["extensions"],
+        raw=row["raw"].decode(),
     )
 
 

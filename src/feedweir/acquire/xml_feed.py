@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from lxml import etree
+from collections import defaultdict
+from collections.abc import Hashable, Iterator
+from typing import NamedTuple
 
-from feedweir.acquire.element_text import atom_html, atom_title, inner_html, person_name, plain
-from feedweir.acquire.elements import Reading, read_entry
-from feedweir.acquire.entry import Entry, Feed
-from feedweir.acquire.names import Names
-from feedweir.acquire.xml_tree import XmlTree
+from feedweir.acquire.element_text import atom_html, atom_title, person_name
+from feedweir.acquire.elements import read_entries
+from feedweir.acquire.entries import Entries, Feed, empty_entries, in_order
+from feedweir.acquire.xml_element import XML_BASE, XML_LANG, XmlElement
 from feedweir.errors import DocumentError
 from feedweir.items.dates import date_of
 from feedweir.items.html import absolute, sanitised, text_of, title_text
 from feedweir.items.model import FeedDescription
 
-_XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
-_XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 _ENTRY_KEYS = frozenset(("item", "entry", "atom:entry"))
 _FEED_KEYS = frozenset(("rss", "feed", "atom:feed", "rdf:rdf", "channel", "rdf", "xml"))
@@ -24,145 +23,194 @@ _PERIODS_S = {"hourly": 3600, "daily": 86400, "weekly": 604800, "monthly": 25920
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 
-def read_xml_feed(tree: XmlTree, *, url: str, body: bytes, max_items: int) -> Feed:
-    """The entries and the description of a feed; an entry document of Atom is a feed of one."""
-    names = Names()
-    root = tree.root
-    key = names.of(root)[0]
-    if key not in _FEED_KEYS and key not in _ENTRY_KEYS:
-        raise DocumentError(f"the document is no feed: its root element is <{names.of(root)[1]}>")
-    has_bases = b"xml:base" in body
-    elements: list[etree._Element] = []
-    others = _others(root, names, elements)
-    channel, about = next((pair for pair in others if names.of(pair[0])[0] == "channel"), others[0])
-    if key in _ENTRY_KEYS:
-        elements = [root]
-    if tree.closed_entries is not None:  # tags that were not closed may hold entries anywhere
-        elements = [element for element in root.iter() if names.of(element)[0] in _ENTRY_KEYS]
-    warnings = [tree.warning] if tree.warning else []
-    if tree.closed_entries is not None and tree.closed_entries < len(elements):
-        elements = elements[: tree.closed_entries]
-        warnings.append("the document is cut off: its last entry was left out")
-    if len(elements) > max_items:
-        warnings.append(f"the document has {len(elements)} entries: only the first {max_items} are kept")
-        elements = elements[:max_items]
-    description = _description(channel, about, names, _base(channel, url, has_bases))
-    base = url or description.link
-    reading = Reading(Entry(), names, base, has_bases)
-    entries = [_entry(element, reading, base) for element in elements]
-    return Feed(description, entries, _authors(about, names), tuple(warnings))
+class _Placed(NamedTuple):
+    """An element, and what its links are relative to."""
+
+    element: XmlElement
+    base: str
 
 
-def _others(
-    parent: etree._Element, names: Names, entries: list[etree._Element]
-) -> list[tuple[etree._Element, list[etree._Element]]]:
-    """(element, its children that are no entries) for an element and those in it that hold entries: the channel
-    (RSS 2.0), `items` (RSS 1.1), the feed (Atom). The entries are added to `entries`."""
-    others: list[etree._Element] = []
-    found = [(parent, others)]
-    for element in parent:
-        key = names.of(element)[0]
+class _Holder(NamedTuple):
+    """An element that may hold entries, and the elements in it that are none."""
+
+    element: XmlElement
+    base: str
+    others: list[XmlElement]
+
+
+def read_xml_feed(
+    root: XmlElement, *, url: str, has_bases: bool, max_items: int, closed_entries: int | None = None
+) -> Feed:
+    """The entries and the description of a feed; an entry document of Atom is a feed of one. `closed_entries` is how
+    many entries are known to be whole in a document that is not well-formed."""
+    if root.key not in _FEED_KEYS and root.key not in _ENTRY_KEYS:
+        raise DocumentError(f"the document is no feed: its root element is <{root.name}>")
+    entries: list[_Placed] = []
+    holders = list(_holders(_Placed(root, _base(root, url)), entries))
+    channel = next((holder for holder in holders if holder.element.key == "channel"), holders[0])
+    if root.key in _ENTRY_KEYS:
+        entries = [_Placed(root, holders[0].base)]
+    if closed_entries is not None:  # tags that were not closed may hold entries anywhere
+        entries = list(_anywhere(_Placed(root, holders[0].base)))
+    kept, warnings = _kept(entries, max_items, closed_entries)
+    description = _description(channel)
+    return Feed(
+        description,
+        _read(kept, description.link, has_bases),
+        _authors(channel.others),
+        warnings,
+    )
+
+
+def _holders(parent: _Placed, entries: list[_Placed]) -> Iterator[_Holder]:
+    """An element and those in it that hold entries: the channel (RSS 2.0), `items` (RSS 1.1), the feed (Atom). The
+    entries are added to `entries`."""
+    holder = _Holder(*parent, [])
+    yield holder
+    for element in parent.element:
+        key = element.key
         if key in _ENTRY_KEYS:
-            entries.append(element)
+            entries.append(_Placed(element, _base(element, holder.base)))
             continue
-        others.append(element)
+        holder.others.append(element)
         if key in _HOLDERS:
-            found += _others(element, names, entries)
-    return found
+            yield from _holders(_Placed(element, _base(element, holder.base)), entries)
 
 
-def _base(element: etree._Element, url: str, has_bases: bool) -> str:
-    return (element.base or url) if has_bases else url
+def _anywhere(parent: _Placed) -> Iterator[_Placed]:
+    """The entries in an element at any depth, itself among them."""
+    if parent.element.key in _ENTRY_KEYS:
+        yield parent
+    for element in parent.element:
+        yield from _anywhere(_Placed(element, _base(element, parent.base)))
 
 
-def _entry(element: etree._Element, reading: Reading, base: str) -> Entry:
-    reading.base = (element.base or base) if reading.has_bases else base
-    entry = reading.entry = Entry(base=reading.base, language=element.get(_XML_LANG, ""))
-    entry.guid = element.get(_ABOUT, "").strip()
-    read_entry(element, reading)
-    entry.raw = etree.tostring(element, encoding="unicode", with_tail=False)
-    return entry
+def _base(element: XmlElement, base: str) -> str:
+    said = element.attributes.get(XML_BASE)
+    return absolute(said, base) or base if said else base
 
 
-def _authors(about: list[etree._Element], names: Names) -> tuple[str, ...]:
+def _kept(
+    entries: list[_Placed], max_items: int, closed_entries: int | None
+) -> tuple[list[_Placed], tuple[str, ...]]:
+    """The entries that are whole and not too many, and what was left out."""
+    warnings: list[str] = []
+    if closed_entries is not None and closed_entries < len(entries):
+        entries = entries[:closed_entries]
+        warnings.append("the document is cut off: its last entry was left out")
+    if len(entries) > max_items:
+        warnings.append(f"the document has {len(entries)} entries: only the first {max_items} are kept")
+        entries = entries[:max_items]
+    return entries, tuple(warnings)
+
+
+def _read(placed: list[_Placed], link: str, has_bases: bool) -> Entries:
+    """The entries, those of one shape together."""
+    alike: defaultdict[Hashable, list[int]] = defaultdict(list)
+    for place, (element, _) in enumerate(placed):
+        alike[element.shape].append(place)
+    return in_order(
+        [(places, _block([placed[place] for place in places], link, has_bases)) for places in alike.values()]
+    )
+
+
+def _block(placed: list[_Placed], link: str, has_bases: bool) -> Entries:
+    elements = [element for element, _ in placed]
+    entries = empty_entries(len(placed))
+    entries.base = [base or link for _, base in placed]
+    entries.raw = [element.raw for element in elements]
+    for place, element in enumerate(elements):
+        attributes = element.attributes
+        if attributes:
+            entries.language[place] = attributes.get(XML_LANG, "")
+            entries.guid[place] = attributes.get(_ABOUT, "").strip()
+    read_entries(elements, entries, has_bases=has_bases)
+    return entries
+
+
+def _authors(about: list[XmlElement]) -> tuple[str, ...]:
     """Atom's authors of a feed are the authors of its entries; RSS has an editor, who is not."""
-    people = (element for element in about if names.of(element)[0] == "atom:author")
-    return tuple(name for name in (person_name(person, names) for person in people) if name)
+    names = (person_name(element) for element in about if element.key == "atom:author")
+    return tuple(name for name in names if name)
 
 
-def _description(
-    channel: etree._Element, about: list[etree._Element], names: Names, base: str
-) -> FeedDescription:
-    said: dict[str, etree._Element] = {}
+def _description(channel: _Holder) -> FeedDescription:
+    said: dict[str, XmlElement] = {}
     links: dict[str, str] = {}
-    for element in about:
-        key = names.of(element)[0]
-        if key == "atom:link" or (key == "link" and element.get("href")):
-            links.setdefault(element.get("rel", "alternate"), absolute(element.get("href", ""), base))
+    for element in channel.others:
+        key, address = element.key, element.attributes.get("href")
+        if key == "atom:link" or (key == "link" and address):
+            relation = element.attributes.get("rel", "alternate")
+            links.setdefault(relation, absolute(address or "", channel.base))
         else:
             said.setdefault(key, element)
     return FeedDescription(
-        title=_first(said, names, "title", "atom:title", "dc:title"),
+        title=_first(said, "title", "atom:title", "dc:title"),
         description=_text(said),
-        link=absolute(_first(said, names, "link"), base) or links.get("alternate", ""),
-        language=_first(said, names, "language", "dc:language") or channel.get(_XML_LANG, ""),
-        icon=absolute(_icon(said, names), base),
-        updated=date_of(
-            _first(said, names, "lastbuilddate", "atom:updated", "atom:modified", "pubdate", "dc:date")
-        ),
+        link=absolute(_first(said, "link"), channel.base) or links.get("alternate", ""),
+        language=_first(said, "language", "dc:language") or channel.element.attributes.get(XML_LANG, ""),
+        icon=absolute(_icon(said), channel.base),
+        updated=date_of(_first(said, "lastbuilddate", "atom:updated", "atom:modified", "pubdate", "dc:date")),
         hub=links.get("hub", ""),
         self_link=links.get("self", ""),
-        ttl_s=_ttl_s(said, names),
+        ttl_s=_ttl_s(said),
         skip_hours=_hours(said.get("skiphours")),
         skip_days=_days(said.get("skipdays")),
     )
 
 
-def _first(said: dict[str, etree._Element], names: Names, *keys: str) -> str:
+def _first(said: dict[str, XmlElement], *keys: str) -> str:
     element = next((said[key] for key in keys if key in said), None)
     if element is None:
         return ""
-    return atom_title(element) if names.of(element)[0] == "atom:title" else title_text(plain(element))
+    return _atom_title(element) if element.key == "atom:title" else title_text(element.text)
 
 
-def _text(said: dict[str, etree._Element]) -> str:
+def _atom_title(element: XmlElement) -> str:
+    return atom_title(element.text, element.attributes, element if element.is_parent else None)
+
+
+def _text(said: dict[str, XmlElement]) -> str:
     for key in ("description", "atom:subtitle", "atom:tagline", "dc:description", "itunes:summary"):
         if key in said:
-            html = atom_html(said[key]) if key.startswith("atom:") else inner_html(said[key])
-            return text_of(sanitised(html))
+            return text_of(sanitised(_atom_html(said[key]) if key.startswith("atom:") else said[key].html))
     return ""
 
 
-def _icon(said: dict[str, etree._Element], names: Names) -> str:
+def _atom_html(element: XmlElement) -> str:
+    return atom_html(element.text, element.attributes, element if element.is_parent else None)
+
+
+def _icon(said: dict[str, XmlElement]) -> str:
     for key in ("atom:icon", "atom:logo"):
         if key in said:
-            return plain(said[key])
+            return said[key].text
     for key in ("image", "itunes:image"):
         if key in said:
-            urls = (plain(child) for child in said[key] if names.of(child)[0] == "url")
-            return next(urls, "") or said[key].get("href", "")
+            urls = (child.text for child in said[key] if child.key == "url")
+            return next(urls, "") or said[key].attributes.get("href", "")
     return ""
 
 
-def _ttl_s(said: dict[str, etree._Element], names: Names) -> int:
+def _ttl_s(said: dict[str, XmlElement]) -> int:
     """`ttl` is in minutes; `sy:` says a period and how often in it."""
-    ttl = _first(said, names, "ttl")
+    ttl = _first(said, "ttl")
     if ttl.isascii() and ttl.isdigit():
         return min(int(ttl[:9]) * 60, _PERIODS_S["yearly"])
-    period_s = _PERIODS_S.get(_first(said, names, "sy:updateperiod").lower(), 0)
-    frequency = _first(said, names, "sy:updatefrequency")
+    period_s = _PERIODS_S.get(_first(said, "sy:updateperiod").lower(), 0)
+    frequency = _first(said, "sy:updatefrequency")
     times = int(frequency[:6]) if frequency.isascii() and frequency.isdigit() else 1
     return period_s // max(times, 1)
 
 
-def _hours(element: etree._Element | None) -> tuple[int, ...]:
-    texts = [plain(child) for child in element] if element is not None else []
+def _hours(element: XmlElement | None) -> tuple[int, ...]:
+    texts = [child.text for child in element] if element is not None else []
     return tuple(sorted({int(text) % 24 for text in texts if text in _HOURS}))
 
 
 _HOURS = frozenset(str(hour) for hour in range(25)) | frozenset(f"{hour:02}" for hour in range(10))
 
 
-def _days(element: etree._Element | None) -> tuple[int, ...]:
-    texts = [plain(child).lower() for child in element] if element is not None else []
+def _days(element: XmlElement | None) -> tuple[int, ...]:
+    texts = [child.text.lower() for child in element] if element is not None else []
     return tuple(sorted({_DAYS.index(text) for text in texts if text in _DAYS}))

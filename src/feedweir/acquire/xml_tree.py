@@ -24,18 +24,18 @@ class XmlTree:
     warning: str = ""
 
 
-def xml_tree(body: bytes, *, url: str, max_depth: int) -> XmlTree:
+def xml_tree(body: bytes, *, max_depth: int) -> XmlTree:
     """The tree of a document in UTF-8."""
     if b"<!DOCTYPE" not in body[:4096] and b"<!doctype" not in body[:4096]:
-        root = _parsed(body, url)
+        root = strictly_parsed(body)
         if root is not None:
             return XmlTree(_checked(root, max_depth))
     text = cured(body.decode("utf-8", "replace"))
     fixed = text.encode("utf-8", "replace")
-    root = _parsed(fixed, url)
+    root = strictly_parsed(fixed)
     if root is not None:
         return XmlTree(_checked(root, max_depth), warning="not well-formed XML, cured")
-    root = _parsed(fixed, url, is_forgiving=True)
+    root = _parsed(fixed, _FORGIVING)
     if root is None:
         raise DocumentError("the document is not XML", hint="look at what the address answers with")
     return XmlTree(
@@ -43,8 +43,8 @@ def xml_tree(body: bytes, *, url: str, max_depth: int) -> XmlTree:
     )
 
 
-def _parsed(body: bytes, url: str, *, is_forgiving: bool = False) -> etree._Element | None:
-    parser = etree.XMLParser(
+def _parser(*, is_forgiving: bool) -> etree.XMLParser:
+    return etree.XMLParser(
         encoding="utf-8",
         resolve_entities=False,
         no_network=True,
@@ -54,8 +54,20 @@ def _parsed(body: bytes, url: str, *, is_forgiving: bool = False) -> etree._Elem
         collect_ids=False,
         recover=is_forgiving,
     )
+
+
+_STRICT = _parser(is_forgiving=False)
+_FORGIVING = _parser(is_forgiving=True)
+
+
+def strictly_parsed(body: bytes) -> etree._Element | None:
+    """The root of a well-formed document in UTF-8."""
+    return _parsed(body, _STRICT)
+
+
+def _parsed(body: bytes, parser: etree.XMLParser) -> etree._Element | None:
     try:
-        return etree.fromstring(body, parser, base_url=url) if url else etree.fromstring(body, parser)
+        return etree.fromstring(body, parser)
     except (etree.XMLSyntaxError, ValueError):
         return None
 

@@ -23,6 +23,7 @@ _END, _DECLINED, _RELATIVE = chr(END), chr(DECLINED), chr(RELATIVE)
 _NO_LINKS: Sequence[str] = ()
 _CLEANER = nh3.Cleaner(link_rel=None)
 _WEB_LINK = re.compile(r"https?://[^\s/?#]+\S*\Z")
+_WEB_LINKS = re.compile(r"(?:https?://[^\s/?#]+\S*\n)*https?://[^\s/?#]+\S*\Z")
 _MARKED_URL = re.compile(f'{_RELATIVE}([^"]*)')
 _URL_ATTRIBUTES = (' href="', ' src="', ' cite="')
 _IS_ABSOLUTE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
@@ -154,6 +155,12 @@ def is_web_link(url: str) -> bool:
     return _WEB_LINK.match(url) is not None
 
 
+def are_web_links(urls: Sequence[str]) -> bool:
+    """Whether all of them do, and there are some."""
+    whole = "\n".join(urls)
+    return whole.count("\n") == len(urls) - 1 and _WEB_LINKS.match(whole) is not None
+
+
 def text_of(html: str) -> str:
     """The text a reader would see, in one line."""
     if "<" in html:
@@ -166,6 +173,33 @@ def one_line(text: str) -> str:
     if text.isprintable() and "  " not in text:  # the only white space that is printable is the blank
         return text.strip()
     return " ".join(text.split())
+
+
+def all_one_line(texts: list[str]) -> list[str]:
+    """As `one_line`, for texts without space around them."""
+    if _are_lines("|".join(texts)):
+        return texts
+    return [one_line(text) for text in texts]
+
+
+def _are_lines(text: str) -> bool:
+    return text.isprintable() and "  " not in text
+
+
+def all_texts_of(htmls: list[str]) -> list[str]:
+    """As `text_of`, for HTML without space around it."""
+    whole = "|".join(htmls)
+    if _are_lines(whole) and "<" not in whole and "&" not in whole:
+        return htmls
+    return [text_of(html) for html in htmls]
+
+
+def all_title_texts(titles: list[str]) -> list[str]:
+    """As `title_text`, for titles without space around them."""
+    whole = "|".join(titles)
+    if _are_lines(whole) and "<" not in whole and "&" not in whole:
+        return titles
+    return [title_text(title) for title in titles]
 
 
 def title_text(title: str) -> str:

@@ -51,6 +51,7 @@ from feedweir.items.html_text_kernels import (
     LT,
     SLASH,
     copied,
+    kernel,
     place_of,
     write_run,
 )
@@ -83,7 +84,7 @@ def clean_texts(source, out, links):  # type: ignore[no-untyped-def]
     return o, n
 
 
-@njit(cache=True)
+@kernel
 def _text(source, i, end, out, o, links, n, stack):  # type: ignore[no-untyped-def]
     """(end in `out`, end in `links`) of one text; (-1, 0) when it is declined."""
     depth = np.int64(0)
@@ -105,7 +106,7 @@ def _text(source, i, end, out, o, links, n, stack):  # type: ignore[no-untyped-d
     return o, n
 
 
-@njit(cache=True)
+@kernel
 def _markup(source, i, end, out, o, links, n, stack, depth):  # type: ignore[no-untyped-def]
     """(next, end in `out`, end in `links`, depth) after what a `<` starts; next is -1 when it is declined."""
     if i == end:
@@ -141,7 +142,7 @@ def _markup(source, i, end, out, o, links, n, stack, depth):  # type: ignore[no-
     return i, o, n, depth
 
 
-@njit(cache=True)
+@kernel
 def _after_first_break(source, i, end):  # type: ignore[no-untyped-def]
     """A line break at the start of preformatted text is no part of it; -1 where it is not the only one."""
     i += i < end and source[i] == 10
@@ -149,14 +150,14 @@ def _after_first_break(source, i, end):  # type: ignore[no-untyped-def]
     return -1 if is_another else i
 
 
-@njit(cache=True)
+@kernel
 def _holds_text(stack, depth):  # type: ignore[no-untyped-def]
     """Whether text may stand here: between the parts of a table there is only white space."""
     kind = TAG_KINDS[stack[depth - 1]] if depth else BLOCK
     return kind < TABLE or kind == CELL
 
 
-@njit(cache=True)
+@kernel
 def _closed_before(tag, out, o, stack, depth):  # type: ignore[no-untyped-def]
     """(end in `out`, depth) after the end tags that may be left out before a start tag. Only the innermost element is
     ever closed, anything deeper is left to be declined."""
@@ -172,7 +173,7 @@ def _closed_before(tag, out, o, stack, depth):  # type: ignore[no-untyped-def]
     return o, depth
 
 
-@njit(cache=True)
+@kernel
 def _closed(tag, out, o, stack, depth):  # type: ignore[no-untyped-def]
     """(end in `out`, depth) after an end tag, with those before it that were left out; -1 when it is declined."""
     kind = TAG_KINDS[tag]
@@ -191,7 +192,7 @@ def _closed(tag, out, o, stack, depth):  # type: ignore[no-untyped-def]
     return write_end_tag(out, o, tag), depth - 1
 
 
-@njit(cache=True)
+@kernel
 def _is_inside(kind, stack, depth):  # type: ignore[no-untyped-def]
     for k in range(depth):
         if TAG_KINDS[stack[k]] == kind:
@@ -199,7 +200,7 @@ def _is_inside(kind, stack, depth):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(cache=True)
+@kernel
 def _after_hidden(source, i, end, code):  # type: ignore[no-untyped-def]
     """What follows a script or a style, which readers do not see; -1 where parsers could differ about its end."""
     while 0 <= i < end - 1:
@@ -215,7 +216,7 @@ def _after_hidden(source, i, end, code):  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit(cache=True)
+@kernel
 def _after_comment(source, i, end):  # type: ignore[no-untyped-def]
     """What follows a comment that no parser could see another end of; -1 when it is none."""
     if i + 2 >= end or source[i] != 45 or source[i + 1] != 45 or source[i + 2] == GT or source[i + 2] == 45:
@@ -230,7 +231,7 @@ def _after_comment(source, i, end):  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit(cache=True)
+@kernel
 def _may_open(tag, stack, depth):  # type: ignore[no-untyped-def]
     """Whether an element may stand here without closing or moving another."""
     kind = TAG_KINDS[tag]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from feedweir.items.html_tables import (
     ALLOWED_SCHEMES,
@@ -16,6 +15,7 @@ from feedweir.items.html_text_kernels import (
     COLON,
     HASH,
     SLASH,
+    kernel,
     place_of,
 )
 
@@ -30,7 +30,7 @@ _HTTP, _HTTPS, _FTP = name_code("http"), name_code("https"), name_code("ftp")
 _FIRST_DIGIT = int(CODES[ord("0")])
 
 
-@njit(cache=True)
+@kernel
 def write_link(out, i, end, links, n, is_wanted):  # type: ignore[no-untyped-def]
     """The end in `links` after an address as it was written: a place in the text, a relative link, a link to a
     plain host, an address of another kind that is allowed. `UNSAFE` for one that is not, -1 for all else."""
@@ -51,7 +51,7 @@ def write_link(out, i, end, links, n, is_wanted):  # type: ignore[no-untyped-def
     return n + is_wanted
 
 
-@njit(cache=True)
+@kernel
 def _after_web_host(out, i, end):  # type: ignore[no-untyped-def]
     """What follows `http://` or `https://` and a host; -1 when something else stands there."""
     if not _starts(out, i, end, _WEB):
@@ -61,7 +61,7 @@ def _after_web_host(out, i, end):  # type: ignore[no-untyped-def]
     return _after_host(out, i + _AUTHORITY.size, end) if _starts(out, i, end, _AUTHORITY) else -1
 
 
-@njit(cache=True)
+@kernel
 def _other_scheme(out, i, end, n):  # type: ignore[no-untyped-def]
     """As `write_link`, for what is no link to the web. Without slashes, every address of a known scheme is whole."""
     first, code = i, 0
@@ -78,7 +78,7 @@ def _other_scheme(out, i, end, n):  # type: ignore[no-untyped-def]
     return n if out[i + 1] != SLASH and code != _HTTP and code != _HTTPS and code != _FTP else -1
 
 
-@njit(cache=True)
+@kernel
 def _starts(out, i, end, expected):  # type: ignore[no-untyped-def]
     if end - i < expected.size:
         return False
@@ -88,7 +88,7 @@ def _starts(out, i, end, expected):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@kernel
 def _after_host(out, i, end):  # type: ignore[no-untyped-def]
     """What follows labels of letters, digits and inner hyphens, the last of letters; -1 for any other host."""
     first = label = i

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from feedweir.items.html_link_kernels import RELATIVE, UNSAFE, write_link
 from feedweir.items.html_tables import (
     ADDRESS,
@@ -25,6 +23,7 @@ from feedweir.items.html_text_kernels import (
     LT,
     QUOTE,
     SLASH,
+    kernel,
     place_of,
     write_run,
 )
@@ -32,7 +31,7 @@ from feedweir.items.html_text_kernels import (
 _CITE = name_code("cite")
 
 
-@njit(cache=True)
+@kernel
 def write_start_tag(source, i, end, out, o, links, n, tag):  # type: ignore[no-untyped-def]
     """(next, end in `out`, end in `links`) after a tag whose name was read; next is -1 when it is declined."""
     out[o] = LT
@@ -80,7 +79,7 @@ def write_start_tag(source, i, end, out, o, links, n, tag):  # type: ignore[no-u
     return -1, o, n
 
 
-@njit(cache=True)
+@kernel
 def _attribute(source, i, end, out, o, code):  # type: ignore[no-untyped-def]
     """(start of the value, end) in `out` of ` name="value"`; the end is -1 when the value is declined."""
     out[o] = 32
@@ -96,7 +95,7 @@ def _attribute(source, i, end, out, o, code):  # type: ignore[no-untyped-def]
     return value, o + 1
 
 
-@njit(cache=True)
+@kernel
 def _marked(out, i, end):  # type: ignore[no-untyped-def]
     """The end after a relative address with `RELATIVE` put before it."""
     for k in range(end, i, -1):
@@ -105,7 +104,7 @@ def _marked(out, i, end):  # type: ignore[no-untyped-def]
     return end + 1
 
 
-@njit(cache=True)
+@kernel
 def _closing_quote(source, i, end):  # type: ignore[no-untyped-def]
     quote = source[i]
     if quote != QUOTE and quote != APOSTROPHE:
@@ -118,7 +117,7 @@ def _closing_quote(source, i, end):  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit(cache=True)
+@kernel
 def write_end_tag(out, o, tag):  # type: ignore[no-untyped-def]
     out[o] = LT
     out[o + 1] = SLASH
@@ -127,7 +126,7 @@ def write_end_tag(out, o, tag):  # type: ignore[no-untyped-def]
     return o + 1
 
 
-@njit(cache=True)
+@kernel
 def _spelled(code, out, o):  # type: ignore[no-untyped-def]
     """A name from its number; names of tags and attributes are lower case letters and digits."""
     size = 0
@@ -139,7 +138,7 @@ def _spelled(code, out, o):  # type: ignore[no-untyped-def]
     return o + size
 
 
-@njit(cache=True)
+@kernel
 def name_at(source, i, end):  # type: ignore[no-untyped-def]
     """(code, next) of a name, its case ignored; the code is -1 when no table can hold it."""
     first, code = i, 0
@@ -155,13 +154,13 @@ def name_at(source, i, end):  # type: ignore[no-untyped-def]
     return (code if i > first else 0), i
 
 
-@njit(cache=True)
+@kernel
 def after_space(source, i, end):  # type: ignore[no-untyped-def]
     while i < end and is_space(source[i]):
         i += 1
     return i
 
 
-@njit(cache=True)
+@kernel
 def is_space(byte):  # type: ignore[no-untyped-def]
     return byte == 32 or byte == 10 or byte == 9

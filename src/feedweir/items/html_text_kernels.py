@@ -12,6 +12,9 @@ from feedweir.items.html_tables import (
     MAX_NAME,
 )
 
+kernel = njit(cache=True, _nrt=False)
+"""Kernels that make no arrays need not count references to those they are given, which costs more than most of the
+work here."""
 LT, GT, AMP, QUOTE, APOSTROPHE, SLASH, SEMICOLON, EQUALS, HASH, COLON = (
     ord(character) for character in "<>&\"'/;=#:"
 )
@@ -23,23 +26,30 @@ _ESCAPED_AMP = np.frombuffer(b"&amp;", np.uint8)
 _ESCAPED_QUOTE = np.frombuffer(b"&quot;", np.uint8)
 _ESCAPED_SPACE = np.frombuffer(b"&nbsp;", np.uint8)
 _NO_BREAK_SPACE = 0xA0
+_ONE = np.uint64(1)
 _PLAIN = np.array([byte >= 32 and byte != 127 and byte not in b'<>&"\xc2\xef' for byte in range(256)])
 """Bytes that are copied as they are, wherever they stand."""
 
 
-@njit(cache=True)
+@kernel
 def write_run(source, i, end, out, o, is_attribute):  # type: ignore[no-untyped-def]
     """As `_character`, with the plain bytes before it."""
-    while i < end and _PLAIN[source[i]]:
-        out[o] = source[i]
-        i += 1
-        o += 1
+    at, stop, to = (
+        np.uint64(i),
+        np.uint64(end),
+        np.uint64(o),
+    )  # unsigned places are not tested for being negative
+    while at < stop and _PLAIN[source[at]]:
+        out[to] = source[at]
+        at += _ONE
+        to += _ONE
+    i, o = np.int64(at), np.int64(to)
     if i == end or (source[i] == LT and not is_attribute):
         return i, o
     return _character(source, i, end, out, o, is_attribute)
 
 
-@njit(cache=True)
+@kernel
 def _character(source, i, end, out, o, is_attribute):  # type: ignore[no-untyped-def]
     """(next, end in `out`) after one byte or entity of text; next is -1 when it is declined."""
     byte = np.int64(source[i])
@@ -57,7 +67,7 @@ def _character(source, i, end, out, o, is_attribute):  # type: ignore[no-untyped
     return i + 1, _escaped(byte, out, o, is_attribute)
 
 
-@njit(cache=True)
+@kernel
 def _entity(source, i, end, out, o, is_attribute):  # type: ignore[no-untyped-def]
     """As `_character`, after an ampersand."""
     if i < end and source[i] == HASH:
@@ -77,7 +87,7 @@ def _entity(source, i, end, out, o, is_attribute):  # type: ignore[no-untyped-de
     return (i, _point(point, out, o, is_attribute)) if point >= 0 else (-1, o)
 
 
-@njit(cache=True)
+@kernel
 def _number(source, i, end):  # type: ignore[no-untyped-def]
     """(code point, next) of a numeric entity after its `#`; (-1, next) unless it is a plain character."""
     base = 10
@@ -99,7 +109,7 @@ def _number(source, i, end):  # type: ignore[no-untyped-def]
     return (point if is_plain else -1), i + 1
 
 
-@njit(cache=True)
+@kernel
 def _point(point, out, o, is_attribute):  # type: ignore[no-untyped-def]
     """A character in UTF-8, escaped where it must be."""
     if point < 0x80:
@@ -120,7 +130,7 @@ def _point(point, out, o, is_attribute):  # type: ignore[no-untyped-def]
     return o + size
 
 
-@njit(cache=True)
+@kernel
 def _escaped(byte, out, o, is_attribute):  # type: ignore[no-untyped-def]
     if byte == GT:
         return copied(_ESCAPED_GT, out, o)
@@ -134,7 +144,7 @@ def _escaped(byte, out, o, is_attribute):  # type: ignore[no-untyped-def]
     return o + 1
 
 
-@njit(cache=True)
+@kernel
 def copied(text, out, o):  # type: ignore[no-untyped-def]
     for byte in text:
         out[o] = byte
@@ -142,7 +152,7 @@ def copied(text, out, o):  # type: ignore[no-untyped-def]
     return o
 
 
-@njit(cache=True)
+@kernel
 def place_of(codes, code):  # type: ignore[no-untyped-def]
     """Where a code stands among sorted ones; -1 when it does not."""
     first, last = 0, codes.size

@@ -11,8 +11,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from hashlib import blake2b
 from typing import NamedTuple
+
+import numpy as np
+
+from feedweir.items.identity_kernels import hash_bytes, hash_texts
 
 _SEPARATOR = "\x1f"
 
@@ -27,8 +30,23 @@ class Claim(NamedTuple):
 
 def fingerprint(*parts: str) -> int:
     """A signed 64-bit hash of what a reader sees; dates and counters are no part of it."""
-    data = _SEPARATOR.join(parts).encode("utf-8", "surrogatepass")
-    return int.from_bytes(blake2b(data, digest_size=8).digest(), "little", signed=True)
+    data = np.frombuffer(_bytes_of(_SEPARATOR.join(parts)), np.uint8)
+    return int(np.uint64(hash_bytes(data, 0, data.size)).astype(np.int64))
+
+
+def fingerprints(items: Iterable[Sequence[str]]) -> list[int]:
+    """The fingerprints of many."""
+    texts = [_SEPARATOR.join(parts) for parts in items]
+    hashes = np.empty(len(texts), np.int64)
+    data = np.frombuffer(_bytes_of("\0".join(texts) + "\0"), np.uint8)
+    if hash_texts(data, hashes) != len(texts):  # a text has the byte that parts them
+        return [fingerprint(text) for text in texts]
+    result: list[int] = hashes.tolist()
+    return result
+
+
+def _bytes_of(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def identities(claims: Sequence[Claim]) -> list[str | None]:
