@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 
 import aiohttp
@@ -18,6 +17,7 @@ from feedweir.acquire.exchange import Reason, Request, Response, TransportError
 
 _CHUNK_BYTES = 64 << 10
 _MARK = "not a public address:"
+_FOREIGN = (aiohttp.ClientError, OSError, ValueError, asyncio.IncompleteReadError)
 
 
 class ForbiddenAddress(OSError):
@@ -67,26 +67,16 @@ class AiohttpTransport:
         if self._session is not None:
             await self._session.close()
 
-    @asynccontextmanager
-    async def open(self, request: Request) -> AsyncIterator[Response]:
+    def open(self, request: Request) -> _Exchange:
         """One request, one answer, as `exchange.Transport` asks."""
         if self._session is None:
             raise RuntimeError("the transport is used outside its context")
         url = URL(request.url, encoded=True)
         self._check_literal(url.raw_host or "")
-        try:
-            async with self._session.request(
-                request.method,
-                url,
-                headers=request.headers,
-                data=request.body or None,
-                allow_redirects=False,
-            ) as answer:
-                yield Response(answer.status, _headers(answer), answer.content.iter_chunked(_CHUNK_BYTES))
-        except TransportError:
-            raise
-        except (aiohttp.ClientError, OSError, ValueError, asyncio.IncompleteReadError) as error:
-            raise converted(error) from error
+        answer = self._session.request(
+            request.method, url, headers=request.headers, data=request.body or None, allow_redirects=False
+        )
+        return _Exchange(answer)
 
     def _check_literal(self, host: str) -> None:
         # An address written out in the URL would fail at the socket too; here the refusal costs nothing.
@@ -99,6 +89,32 @@ class AiohttpTransport:
         if not self._rule.permits(str(address[0])):
             raise ForbiddenAddress(str(address[0]))
         return socket.socket(family=family, type=kind, proto=protocol)
+
+
+class _Exchange:
+    """An exchange whose errors are ours, whether they come with the answer or while its body is read."""
+
+    __slots__ = ("_answer",)
+
+    def __init__(self, answer: AbstractAsyncContextManager[aiohttp.ClientResponse]) -> None:
+        self._answer = answer
+
+    async def __aenter__(self) -> Response:
+        try:
+            answer = await self._answer.__aenter__()
+        except _FOREIGN as error:
+            raise converted(error) from error
+        return Response(answer.status, _headers(answer), answer.content.iter_chunked(_CHUNK_BYTES))
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self._answer.__aexit__(kind, error, trace)
+        except _FOREIGN as late:
+            raise converted(late) from late
+        if isinstance(error, _FOREIGN):
+            raise converted(error) from error
 
 
 def converted(error: Exception) -> TransportError:

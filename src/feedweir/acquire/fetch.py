@@ -61,30 +61,28 @@ class Fetcher:
         """Look at a source once. Whatever goes wrong is the result's outcome."""
         trail = _Trail()
         try:
-            async with asyncio.timeout(self.limits.total_s):
-                return await self._follow(request, trail)
+            async with asyncio.timeout(None) as patience:
+                return await self._follow(request, trail, _Patience(patience, self.limits))
         except TimeoutError:
-            outcome = Failed(reason=Reason.SLOW, detail=f"no document within {self.limits.total_s:g} s")
+            outcome = Failed(reason=Reason.SLOW, detail=trail.too_slow)
         except TransportError as error:
             outcome = Failed(reason=error.reason, detail=error.detail)
         return FetchResult(source=request.source, at=self.clock(), outcome=outcome, hosts=tuple(trail.hosts))
 
-    async def _follow(self, request: FetchRequest, trail: _Trail) -> FetchResult:
+    async def _follow(self, request: FetchRequest, trail: _Trail, patience: _Patience) -> FetchResult:
         url = wire_url(request.url)
         if url is None:
             raise TransportError(Reason.BAD_URL, request.url[:200])
         for step in range(self.limits.max_redirects + 1):
             trail.hosts.append(host_of(url))
-            async with self._opened(request, url, is_onward=step > 0) as response:
+            trail.too_slow = patience.until_first_byte()
+            headers = request_headers(request, url, self.agent)
+            async with self.transport.open(Request(url, headers, is_onward=step > 0)) as response:
+                trail.too_slow = patience.until_the_end()
                 if response.status not in REDIRECTS:
                     return await self._judged(request, url, response, trail)
                 url = trail.onwards(url, response)
         raise TransportError(Reason.REDIRECTS, f"more than {self.limits.max_redirects}, last {url[:200]}")
-
-    def _opened(self, request: FetchRequest, url: str, *, is_onward: bool) -> _FirstByte:
-        headers = request_headers(request, url, self.agent)
-        exchange = Request(url, headers, is_onward=is_onward)
-        return _FirstByte(self.transport, exchange, self.limits.first_byte_s)
 
     async def _judged(
         self, request: FetchRequest, url: str, response: Response, trail: _Trail
@@ -157,6 +155,7 @@ class _Trail:
     def __init__(self) -> None:
         self.hosts: list[str] = []
         self.moved_to = ""
+        self.too_slow = ""
         self._all_permanent = True
 
     def onwards(self, url: str, response: Response) -> str:
@@ -170,22 +169,26 @@ class _Trail:
         return target
 
 
-class _FirstByte:
-    """Opens an exchange, but waits only so long for the answer to begin."""
+class _Patience:
+    """How long a look may take: so long until each answer begins, and so long altogether."""
 
-    def __init__(self, transport: Transport, request: Request, first_byte_s: float) -> None:
-        self._exchange = transport.open(request)
-        self._first_byte_s = first_byte_s
+    def __init__(self, timeout: asyncio.Timeout, limits: Limits) -> None:
+        self._timeout = timeout
+        self._limits = limits
+        self._clock = asyncio.get_running_loop().time
+        self._end = self._clock() + limits.total_s
 
-    async def __aenter__(self) -> Response:
-        try:
-            async with asyncio.timeout(self._first_byte_s):
-                return await self._exchange.__aenter__()
-        except TimeoutError:
-            raise TransportError(Reason.SLOW, f"no answer within {self._first_byte_s:g} s") from None
+    def until_first_byte(self) -> str:
+        """Wait for an answer to begin from now on; what to say when it does not."""
+        moment = self._clock() + self._limits.first_byte_s
+        if moment >= self._end:
+            return self.until_the_end()
+        self._timeout.reschedule(moment)
+        return f"no answer within {self._limits.first_byte_s:g} s"
 
-    async def __aexit__(self, *raised: object) -> None:
-        await self._exchange.__aexit__(*raised)  # type: ignore[arg-type]
+    def until_the_end(self) -> str:
+        self._timeout.reschedule(self._end)
+        return f"no document within {self._limits.total_s:g} s"
 
 
 def request_headers(request: FetchRequest, url: str, agent: Agent) -> tuple[tuple[str, str], ...]:
@@ -259,6 +262,8 @@ def _sendable(value: str | None) -> str:
 
 def _credentials(url: str) -> str:
     """Basic credentials that a user wrote into the address of a private feed."""
+    if "@" not in url:
+        return ""
     try:
         parts = urlsplit(url)
     except ValueError:
