@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from email import message_from_bytes
+from email.message import EmailMessage
+from email.policy import default as MAIL_POLICY
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import html as lxml_html
@@ -9,6 +13,7 @@ from lxml import html as lxml_html
 from feedweir.deliver.address import Address
 from feedweir.deliver.channels.mail import MailOptions, compose
 from feedweir.deliver.digest import digest, subject_of
+from feedweir.deliver.message import quoted
 from feedweir.deliver.parcel import Destination, Parcel
 from feedweir.deliver.transform import Transformed
 from feedweir.deliver.view import EntryView, FeedView
@@ -64,10 +69,26 @@ def test_no_text_breaks_a_message_or_smuggles_markup(title: str, body: str, name
     assert len(made.subject.splitlines()) <= 1
     page = lxml_html.fromstring(made.html)
     assert not page.xpath("//script | //@onclick | //a[starts-with(@href, 'javascript:')]")
-    parcel = Parcel(
-        key="0" * 32, destination=Destination(subscription=1, target="a@b.example"), made_at=NOON, view=view
-    )
-    message = compose(parcel, MailOptions()).as_bytes()
+    destination = Destination(subscription=1, target="a@b.example", address=HERE)
+    parcel = Parcel(key="0" * 32, destination=destination, made_at=NOON, view=view)
+    message = compose(parcel, MailOptions())
     headers = message.partition(b"\r\n\r\n")[0].split(b"\r\n")
     assert all(b":" in line or line[:1] in b" \t" for line in headers)
     assert all(len(line) <= 998 for line in message.split(b"\r\n"))
+    read = message_from_bytes(message, policy=MAIL_POLICY)
+    assert isinstance(read, EmailMessage)
+    assert read["Subject"] == made.subject
+    for kind, sent in (("plain", made.text), ("html", made.html)):
+        part = read.get_body((kind,))
+        assert part is not None
+        lines = sent.replace("\r\n", "\n").replace("\r", "\n")
+        assert part.get_content().replace("\r\n", "\n").rstrip("\n") == lines.rstrip("\n")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.text(st.characters(codec="utf-8"), max_size=300).map(lambda text: text + "\n"), st.text(max_size=40)
+)
+def test_pieces_are_quoted_as_the_whole_would_be(piece: str, rest: str) -> None:
+    assert quoted(piece) + quoted(rest) == quoted(piece + rest)
+    assert all(len(line) <= 76 for line in quoted(piece + rest).split(b"\r\n"))

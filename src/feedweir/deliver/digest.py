@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from textwrap import fill
 
 from feedweir.deliver.address import Address
-from feedweir.deliver.markup import Html, join, sanitised, tag, web_link
+from feedweir.deliver.markup import Html, sanitised, tag, web_link
 from feedweir.deliver.page_feed import shown_title
 from feedweir.deliver.plain import excerpt, language_tag, legal
 from feedweir.deliver.transform import Transformed
@@ -19,14 +20,27 @@ _EXCERPT_LENGTH = 500
 _SUBJECT_LENGTH = 120
 _FULL_UP_TO = 3
 """A message of so few entries shows them in full."""
+_KEPT = 512
+"""Entries that are remembered as they were shown: one that is sent to many is written once."""
+_HERE = Html("<!-- entries -->")
 
 
 @dataclass(frozen=True, slots=True)
 class Digest:
+    """Parts are in pieces: those of an entry are the same for every reader."""
+
     subject: str
-    text: str
-    html: str
-    """Empty when there is only text."""
+    text_pieces: tuple[str, ...]
+    html_pieces: tuple[str, ...]
+    """None when there is only text."""
+
+    @property
+    def text(self) -> str:
+        return "".join(self.text_pieces)
+
+    @property
+    def html(self) -> str:
+        return "".join(self.html_pieces)
 
 
 def digest(
@@ -52,8 +66,8 @@ def subject_of(view: FeedView) -> str:
 
 def _of_transformed(view: FeedView, made: Transformed) -> Digest:
     if made.media_type in ("text/html", "application/xhtml+xml"):
-        return Digest(subject_of(view), excerpt(made.text, 100_000) + "\n", made.text)
-    return Digest(subject_of(view), made.text, "")
+        return Digest(subject_of(view), (excerpt(made.text, 100_000) + "\n",), (made.text,))
+    return Digest(subject_of(view), (made.text,), ())
 
 
 def _one_line(text: str) -> str:
@@ -64,14 +78,16 @@ def excerpt_plain(text: str) -> str:
     return text if len(text) <= _SUBJECT_LENGTH else text[: _SUBJECT_LENGTH - 1].rstrip() + "…"
 
 
-def _text(view: FeedView, entries: tuple[EntryView, ...], address: Address, unsubscribe: str) -> str:
-    parts = [_text_entry(entry) for entry in entries]
+def _text(
+    view: FeedView, entries: tuple[EntryView, ...], address: Address, unsubscribe: str
+) -> tuple[str, ...]:
     footer = [f"-- \n{legal(view.shown_title)}"]
     footer += [address.page(view.name)] if address.base else []
     footer += [f"Unsubscribe: {unsubscribe}"] if unsubscribe else []
-    return "\n\n".join([*parts, "\n".join(footer)]) + "\n"
+    return (*map(_text_entry, entries), "\n".join(footer) + "\n")
 
 
+@lru_cache(maxsize=_KEPT)
 def _text_entry(entry: EntryView) -> str:
     item = entry.item
     lines = [fill(legal(shown_title(item)), _WIDTH), " · ".join(_provenance(entry))]
@@ -81,32 +97,34 @@ def _text_entry(entry: EntryView) -> str:
     lines += [
         f"  {name}: {legal(shown_title(each))} {legal(each.link)}".rstrip() for name, each in _partners(entry)
     ]
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n\n"
 
 
-def _html(view: FeedView, entries: tuple[EntryView, ...], address: Address, unsubscribe: str) -> str:
+def _html(
+    view: FeedView, entries: tuple[EntryView, ...], address: Address, unsubscribe: str
+) -> tuple[str, ...]:
     is_full = len(entries) <= _FULL_UP_TO
-    body = join(
-        tag("h1", view.shown_title, style="font-size:1.2em"),
-        [_html_entry(entry, is_full=is_full) for entry in entries],
-        tag("hr"),
-        _html_footer(view, address, unsubscribe),
-    )
     page = tag(
         "html",
         tag("head", tag("meta", charset="utf-8"), tag("title", subject_of(view))),
-        tag("body", body, style="font-family:sans-serif;max-width:40em;margin:auto;line-height:1.5"),
+        tag("body", _HERE, style="font-family:sans-serif;max-width:40em;margin:auto;line-height:1.5"),
         lang=language_tag(view.language) or None,
     )
-    return f"<!doctype html>{page}"
+    before, _, after = page.rpartition(_HERE)
+    return (
+        f"<!doctype html>{before}{tag('h1', view.shown_title, style='font-size:1.2em')}\n",
+        *(_html_entry(entry, is_full=is_full) for entry in entries),
+        f"{tag('hr')}{_html_footer(view, address, unsubscribe)}{after}",
+    )
 
 
-def _html_entry(entry: EntryView, *, is_full: bool) -> Html:
+@lru_cache(maxsize=_KEPT)
+def _html_entry(entry: EntryView, *, is_full: bool) -> str:
     item = entry.item
     text = item.content or item.summary
     shown = sanitised(text) if is_full else tag("p", excerpt(text, _EXCERPT_LENGTH))
     partners = [tag("li", _html_link(each)) for _, each in _partners(entry)]
-    return tag(
+    article = tag(
         "article",
         tag("h2", _html_link(item), style="font-size:1.05em;margin-bottom:0"),
         tag("p", " · ".join(_provenance(entry)), style="color:#666;margin-top:0"),
@@ -114,6 +132,7 @@ def _html_entry(entry: EntryView, *, is_full: bool) -> Html:
         tag("ul", partners) if partners else None,
         lang=language_tag(item.language) or None,
     )
+    return f"{article}\n"
 
 
 def _html_link(item: Item) -> Html:

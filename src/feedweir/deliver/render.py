@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from functools import lru_cache
 
 from feedweir.deliver.address import Address
 from feedweir.deliver.atom import render_atom
@@ -38,6 +39,12 @@ _RENDERERS = {
     Format.ATOM: render_atom,
     Format.JSON: render_json,
 }
+
+
+@lru_cache(maxsize=256)
+def rendered(view: FeedView, format: Format, address: Address) -> bytes:
+    """The same, remembered: for messages, of which many readers get the same one."""
+    return render(view, format, address)
 
 
 def render(view: FeedView, format: Format, address: Address) -> bytes:

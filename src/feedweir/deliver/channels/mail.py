@@ -9,26 +9,15 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import dataclass
-from email.charset import QP, Charset
-from email.header import Header
-from email.message import Message
-from email.mime.multipart import MIMEMultipart
-from email.mime.text import MIMEText
-from email.policy import compat32
 from email.utils import format_datetime, formataddr
 
 from feedweir.deliver.channels.smtp import SmtpPool
 from feedweir.deliver.digest import digest
+from feedweir.deliver.message import message_bytes
 from feedweir.deliver.parcel import Destination, Parcel
-from feedweir.deliver.plain import legal
 from feedweir.deliver.unsubscribe import unsubscribe_token
 from feedweir.errors import DeliveryError
 
-# The older policy of the library: a digest has few headers, and parsing each one again costs more than the message.
-_POLICY = compat32.clone(linesep="\r\n")
-_TEXT = Charset("utf-8")
-_TEXT.body_encoding = QP
-_PLAIN_LENGTH = 65
 _ADDRESS = re.compile(
     r"[^\s@<>()\[\],;:\\\"\x00-\x1f\x7f]{1,64}@[^\s@<>()\[\],;:\\\"\x00-\x1f\x7f]{1,255}", re.ASCII
 )
@@ -59,25 +48,20 @@ class MailChannel:
     newest: int = 0
 
     async def send(self, parcel: Parcel) -> None:
-        message = compose(parcel, self.options)
-        content = message.as_bytes()
+        content = compose(parcel, self.options)
         envelope = return_path(self.options, parcel.destination.subscription)
         await asyncio.to_thread(self.pool.send, envelope, parcel.destination.target, content)
 
 
-def compose(parcel: Parcel, options: MailOptions) -> Message:
+def compose(parcel: Parcel, options: MailOptions) -> bytes:
     """The message for a parcel: the same bytes every time."""
     destination = parcel.destination
     unsubscribe = unsubscribe_link(destination, options)
     made = digest(parcel.view, destination.address, unsubscribe=unsubscribe, transformed=parcel.transformed)
-    message: Message = _part(made.text, "plain")
-    if made.html:
-        parts = [message, _part(made.html, "html")]
-        message = MIMEMultipart("alternative", f"=_{parcel.key}", parts, policy=_POLICY)
     headers = {
         "From": formataddr((options.name, options.sender)),
         "To": recipient(destination.target),
-        "Subject": _encoded(made.subject),
+        "Subject": made.subject,
         "Date": format_datetime(parcel.made_at),
         "Message-ID": f"<{parcel.key}@{options.domain}>",
         # Mail programs show the messages of a subscription as one conversation.
@@ -90,26 +74,7 @@ def compose(parcel: Parcel, options: MailOptions) -> Message:
     if unsubscribe:
         headers["List-Unsubscribe"] = f"<{unsubscribe}>"
         headers["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
-    for name, value in headers.items():
-        message[name] = value
-    return message
-
-
-def _part(text: str, kind: str) -> MIMEText:
-    # Stray carriage returns would make lines of their own.
-    body = legal(text).replace("\r\n", "\n").replace("\r", "\n")
-    part = MIMEText("", kind, "us-ascii", policy=_POLICY)
-    del part["Content-Transfer-Encoding"]
-    part.set_payload(body, _TEXT)
-    return part
-
-
-def _encoded(text: str) -> str:
-    return (
-        text
-        if text.isascii() and len(text) < _PLAIN_LENGTH
-        else Header(text, "utf-8", 76, "Subject").encode()
-    )
+    return message_bytes(headers, made.text_pieces, made.html_pieces, parcel.key)
 
 
 def recipient(target: str) -> str:

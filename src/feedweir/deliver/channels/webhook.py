@@ -9,17 +9,15 @@ import base64
 import binascii
 import hashlib
 import hmac
-import json
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from feedweir.deliver.parcel import Parcel
 from feedweir.deliver.plain import rfc3339
 from feedweir.deliver.posting import Post, Poster, check
-from feedweir.deliver.render import Format, render
+from feedweir.deliver.render import Format, rendered
 from feedweir.errors import DeliveryError
 
 _PREFIX = "whsec_"
@@ -90,10 +88,8 @@ def _body(parcel: Parcel) -> tuple[bytes, str]:
     if parcel.transformed is not None:
         media_type = f"{parcel.transformed.media_type}; charset=utf-8"
         return parcel.transformed.text.encode("utf-8", "replace"), media_type
-    feed = json.loads(render(parcel.view, Format.JSON, parcel.destination.address))
-    message: dict[str, Any] = {
-        "type": "feedweir.items",
-        "timestamp": rfc3339(parcel.made_at),
-        "data": {"subscription": parcel.destination.subscription, "feed": feed},
-    }
-    return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode(), "application/json"
+    # Written around the feed, which is the same for everybody who is sent these entries.
+    start = f'{{"type":"feedweir.items","timestamp":"{rfc3339(parcel.made_at)}",'
+    start += f'"data":{{"subscription":{parcel.destination.subscription},"feed":'
+    feed = rendered(parcel.view, Format.JSON, parcel.destination.address)
+    return start.encode() + feed.rstrip(b"\n") + b"}}", "application/json"

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from feedweir.deliver.hub import Lease, distribution
 from feedweir.deliver.parcel import Destination, Parcel
 from feedweir.deliver.posting import Poster, check
-from feedweir.deliver.render import Format, render
+from feedweir.deliver.render import Format, rendered
 from feedweir.errors import DeliveryError
 
 
@@ -31,7 +31,7 @@ class WebSubChannel:
         if lease.until <= self.clock():
             raise DeliveryError("the lease has ended", is_gone=True)
         format_ = format_of(lease.topic)
-        content = render(parcel.view, format_, parcel.destination.address)
+        content = rendered(parcel.view, format_, parcel.destination.address)
         answer = await self.post(distribution(lease, content, format_.media_type, self.hub, parcel.key))
         check(answer, self.clock())
 
