@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from benchmarks._join_stream import measured
 from feedweir.items.text import analyse
 from feedweir.join.batch import DocumentBatch
 from feedweir.join.cache import ViewCache
@@ -464,10 +465,31 @@ def _all_pairs(sets: TokenSets, number: int, window: int, threshold: float) -> l
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--items", default="", help="a Parquet file of news items for the stream experiment")
     parser.add_argument("--limit", type=int, default=0, help="at most so many items of the stream")
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument(
+        "--only-spark", action="store_true", help="only the stream through the whole pipeline"
+    )
+
+
+def through_spark(options: argparse.Namespace, limit: int) -> dict[str, object]:
+    """The stream at 100,000 queries through landing, parsing, matching, witnesses, joins and publishing."""
+    items = read_items(options.items, limit) if options.items else generated_items(limit)
+    schema = Schema(ITEM_LEAVES)
+    queries = queries_of(schema, 100_000, len(ITEM_LEAVES), 0.8, random.Random(7))
+    found = measured(
+        (query.join for query in queries),
+        items.columns,
+        items.times.tolist(),
+        size=2_000,
+        cores=options.cores,
+    )
+    return {"queries": 100_000, "items": len(items), **found}
 
 
 def run(options: argparse.Namespace) -> dict[str, object]:
     full = options.full
+    if options.only_spark:
+        return through_spark(options, options.limit or 20_000)
     counts = (10, 100, 1000, 10_000, 100_000) if full else (1000, 100_000)
     limit = options.limit or (200_000 if full else 20_000)
     items = read_items(options.items, limit) if options.items else generated_items(limit)
@@ -497,13 +519,16 @@ def run(options: argparse.Namespace) -> dict[str, object]:
     streams = [stream(items, count, size=1000, sample=200) for count in counts]
     result["stream"] = streams
     result["engine_items_per_s"] = streams[-1]["items_per_s"]
-    result["state_bytes_per_item"] = streams[-1]["state_bytes_per_item"]
+    whole = through_spark(options, limit if full else min(limit, 12_000))
+    result["pipeline"] = whole
+    result["items_per_s"] = whole["items_per_s"]
+    result["state_bytes_per_item"] = whole["state_bytes_per_item"]
     similars = [
         similar(options, 200_000, 4000, threshold)
         for threshold in ((0.9, 0.8, 0.7, 0.6, 0.5) if full else (0.8, 0.6))
     ]
     result["similar"] = similars
     result["similar_items_per_s"] = similars[1]["items_per_s"]
-    checks = [*two, *three, *streams, *similars]
+    checks = [*two, *three, *streams, *similars, whole]
     result["agree"] = all(bool(one["agree"]) for one in checks)
     return result

@@ -460,6 +460,9 @@ def relates(predicate: JoinPredicate, item: Item, other: Item) -> bool:
 
 # Pattern joins
 
+LATENESS = timedelta(days=7)
+"""What is older than the latest item of all by more than a window and this is forgotten."""
+
 
 def pattern_matches(
     node: Block | PatternJoin, items: Sequence[Item], feeds: Mapping[str, Node] | None = None
@@ -477,7 +480,7 @@ def pattern_matches(
         for (other,), two in right
         if all(one[x] == two[y] for x, y in node.equalities)
         and other.place not in {document.place for document in documents}
-        and _within(node, documents, other, *streams)
+        and _within(node, documents, other, *streams, items)
     ]
 
 
@@ -487,7 +490,7 @@ def events_of(
     """What a window of so many items counts: a block's documents, or those that completed a join."""
     if isinstance(node, Block):
         return {element.item.place for element in elements_of(node.input, items, feeds)}
-    return {(completing(documents).seq, (), "") for documents, _ in pattern_matches(node, items, feeds)}
+    return {event_place(node, documents) for documents, _ in pattern_matches(node, items, feeds)}
 
 
 def completing(documents: Sequence[Item]) -> Item:
@@ -495,16 +498,32 @@ def completing(documents: Sequence[Item]) -> Item:
     return max(documents, key=lambda document: document.place)
 
 
+def event_place(node: Block | PatternJoin, documents: Sequence[Item]) -> Place:
+    """Where a side's event stands: a join's comes after everything that its completing item gave rise to."""
+    if isinstance(node, Block):
+        return documents[0].place
+    return (completing(documents).seq, (1 << 62,), "")
+
+
 def _within(
-    node: PatternJoin, documents: Sequence[Item], other: Item, lefts: set[Place], rights: set[Place]
+    node: PatternJoin,
+    documents: Sequence[Item],
+    other: Item,
+    lefts: set[Place],
+    rights: set[Place],
+    items: Iterable[Item],
 ) -> bool:
     """Whether two events are in order and near enough: by their times, or by how many events lie between."""
-    last = completing(documents).place
+    last = event_place(node.left, documents)
     if isinstance(node.window, LastItems):
         low, high = sorted((last, other.place))
         between = [place for place in (lefts if last < other.place else rights) if low < place < high]
         return len(between) < node.window.count and (node.kind == "join" or last < other.place)
-    apart = other.time - max(document.time for document in documents)
+    time = max(document.time for document in documents)
+    earlier = time if last < other.place else other.time
+    clock = max(item.time for item in items if item.seq <= max(last, other.place)[0])
+    if clock - earlier > node.window.length + LATENESS:
+        return False
     if node.kind == "followed by":
-        return timedelta() < apart <= node.window.length
-    return abs(apart) <= node.window.length
+        return timedelta() < other.time - time <= node.window.length
+    return abs(other.time - time) <= node.window.length

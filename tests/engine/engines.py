@@ -15,10 +15,11 @@ from feedweir.acquire.parse import parse
 from feedweir.engine.runner import Runner
 from feedweir.errors import DocumentError
 from feedweir.items.model import Document, Item
-from feedweir.keeper.compile import compile_definitions
+from feedweir.keeper.names import DefinedNames
 from feedweir.keeper.weir import Weir
+from feedweir.plan.nodes import Source
 from tests.engine.stories import Shown
-from tests.naive import holds
+from tests.naive import elements_of
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
@@ -80,13 +81,15 @@ def naive(directory: Path, statements: str, batches: Sequence[Sequence[Shown]]) 
     """Item by item, with dictionaries."""
     with open_weir(directory, statements) as weir:
         _, definitions = weir.catalog.feeds.definitions()
-    queries = compile_definitions(definitions).queries
-    feeds: Feeds = {definition.name: [] for definition in definitions}
-    for seen in news([shown for documents in batches for shown in documents]):
-        for definition in definitions:
-            mine = [query for query in queries if query.key == definition.id]
-            if any((seen.source in query.sources) and holds(query.predicate, seen) for query in mine):
-                feeds[definition.name].append((seen.source, seen.identity, seen.revision, seen.title))
+    names = DefinedNames(definitions)
+    plans = {one.name: names.plan_of(one.name) or Source(one.name) for one in definitions}
+    items = news([shown for documents in batches for shown in documents])
+    by_number = {item.seq: item for item in items}
+    feeds: Feeds = {}
+    for name, plan in plans.items():
+        seqs = dict.fromkeys(element.item.seq for element in elements_of(plan, items, plans))
+        found = [by_number[seq] for seq in seqs]
+        feeds[name] = [(item.source, item.identity, item.revision, item.title) for item in found]
     return feeds
 
 

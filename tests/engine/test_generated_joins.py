@@ -101,22 +101,29 @@ def test_equal_streams_of_different_feeds_are_one(tmp_path) -> None:  # type: ig
     (statement,) = parse(XSCL[0])
     assert isinstance(statement, Ask)
     one, other = (JoinFeed(number, plan_of({}, statement.query)) for number in (1, 2))
-    save_joins(tmp_path / "joins.json", [one, other])
-    joins = load_joins(tmp_path / "joins.json")
+    save_joins(tmp_path / "joins", [one, other])
+    joins = load_joins(tmp_path / "joins")
     assert joins.feeds == (one, other)
+    assert joins.feeds[0].plan is joins.feeds[1].plan
     assert len(joins.found) == 2
     assert len(joins.made) == 1
     assert [query.key for query in JoinSet([one]).queries()] == [query.key for query in joins.queries()]
 
 
-BAD = ("{", "[]", '{"format": 9, "feeds": []}', '{"format": 1, "feeds": [[1, [["No", [], []]]]]}')
+BAD = (
+    "{",
+    "[]",
+    '{"format": 9, "plans": [], "feeds": []}',
+    '{"format": 2, "plans": [[["No", [], []]]], "feeds": []}',
+    '{"format": 2, "plans": [], "feeds": [[1, 0]]}',
+)
 
 
 @pytest.mark.parametrize("text", BAD)
 def test_joins_that_cannot_be_read_are_refused(tmp_path, text: str) -> None:  # type: ignore[no-untyped-def]
-    (tmp_path / "joins.json").write_text(text)
+    (tmp_path / "3.json").write_text(text)
     with pytest.raises(CompiledSetError):
-        load_joins(tmp_path / "joins.json")
+        load_joins(tmp_path)
 
 
 def test_feeds_over_feeds_may_be_as_deep_as_anybody_likes() -> None:

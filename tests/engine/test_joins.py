@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from feedweir.acquire.landing import Landed
-from feedweir.engine import pattern_joins
 from feedweir.engine.compact import compact
+from feedweir.engine.patterns import PatternRounds
 from feedweir.engine.runner import Runner
 from feedweir.items.model import Item
 from feedweir.items.schema import items_of
@@ -313,10 +313,10 @@ def _run_from_files(directory: Path, shown: Sequence[Shown]) -> None:
 def test_a_join_that_fails_is_named_and_the_others_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(pattern: object, item: object, wanted: object) -> None:
+    def broken(*arguments: object) -> None:
         raise MemoryError("too many ways")
 
-    monkeypatch.setattr(pattern_joins, "bindings", broken)
+    monkeypatch.setattr(PatternRounds, "step", broken)
     with Weir.open(tmp_path, clock=lambda: START) as weir:
         weir.execute(STATEMENTS)
         run(weir, cut(told(FLOOD), 4))
@@ -331,7 +331,7 @@ def test_damaged_joins_are_compiled_again(tmp_path: Path) -> None:
     with Weir.open(tmp_path, clock=lambda: START) as weir:
         weir.execute(STATEMENTS)
         weir.refresh_set()
-        (path,) = weir.directory.sets.glob("*.joins.json")
+        path = sorted(weir.directory.sets.glob("*.joins/*.json"))[0]
         whole = path.read_bytes()
         path.write_bytes(whole[:-1])
         assert weir.repair_set()

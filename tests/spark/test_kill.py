@@ -17,6 +17,11 @@ from tests.engine.stories import SOURCES, STATEMENTS, WORDS, Shown, cut
 from tests.engine.test_crashes import subscribe
 
 DOCUMENTS = 60
+JOINED = f"""{STATEMENTS}
+create feed Echo from Post as $p join last 5 items on (Crier | Notes) with $p[title = window.title];
+SELECT <twin>{{$t}}</twin> FROM Post//item[title->t] JOIN{{t=u, 1 day}} Crier//item[title->u] PUBLISH Twins;
+create feed Wet from Twins where title contains 'river';
+"""
 ROOT = Path(__file__).parents[2]
 
 
@@ -62,7 +67,7 @@ def run_to_the_end(directory: Path, master: str, segments: int) -> None:
 def check_kills(directory: Path, kills: int, seed: int) -> None:
     chance = random.Random(seed)
     history = made_up_history(chance)
-    with open_weir(directory / "spark", STATEMENTS) as weir:
+    with open_weir(directory / "spark", JOINED) as weir:
         subscription = subscribe(weir)
         for documents in cut(history, 3):
             land(weir, documents)
@@ -75,7 +80,8 @@ def check_kills(directory: Path, kills: int, seed: int) -> None:
     with Weir.open(directory / "spark") as weir:
         found = published(weir)
         keys = [entry.element_key for entry in weir.catalog.outbox.entries(subscription_id=subscription)]
-    assert found == naive(directory / "naive", STATEMENTS, [history])
+    assert all(found[name] for name in ("Echo", "Twins", "Wet"))
+    assert found == naive(directory / "naive", JOINED, [history])
     assert sorted(keys) == sorted({f"{source}\n{identity}" for source, identity, *_ in found["Water"]})
 
 

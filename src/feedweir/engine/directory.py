@@ -40,6 +40,14 @@ class DataDirectory:
         return self.root / "observations"
 
     @property
+    def witnesses(self) -> Path:
+        return self.root / "witnesses"
+
+    @property
+    def joins(self) -> Path:
+        return self.root / "joins"
+
+    @property
     def checkpoint(self) -> Path:
         return self.root / "checkpoint"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -40,10 +40,20 @@ def open_arrow(path: Path) -> pa.Table:
         return pa.ipc.open_file(source).read_all()
 
 
-def replace_parquet(path: Path, table: pa.Table, *, row_group_size: int) -> None:
-    """Write a Parquet file, compressed, with statistics that let readers skip."""
+def replace_parquet(path: Path, table: pa.Table, *, row_group_size: int, repeating: Sequence[str]) -> None:
+    """Write a Parquet file, compressed, with statistics that let readers skip.
+
+    `repeating` are the columns whose values come again and again; in the others nobody looks for repeats.
+    """
     with replacing(path) as file:
-        pq.write_table(table, file, compression="zstd", compression_level=1, row_group_size=row_group_size)
+        pq.write_table(
+            table,
+            file,
+            compression="zstd",
+            compression_level=1,
+            row_group_size=row_group_size,
+            use_dictionary=list(repeating),
+        )
 
 
 def replace_json(path: Path, value: dict[str, Any]) -> None:

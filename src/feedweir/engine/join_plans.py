@@ -1,15 +1,18 @@
 """Feeds with joins, cut into streams: what the matcher finds, what the join step makes of it, what is read again.
 
-A stream is what a node of a plan lets through; it is stored in the element log under a key of its own (`plan_wire`).
-The largest parts of a plan without joins are streams that the compiled set fills like any feed; joins read those.
+A stream is what a node of a plan lets through; it is known by a key of its own (`plan_wire`). The largest parts of a
+plan without joins are streams that the compiled set fills like any feed; joins read those. Pattern joins are evaluated
+together, in rounds: those of a round read nothing that another of the same round, or of a later one, makes.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+from zlib import crc32
 
 from feedweir.engine.files import replace_json
 from feedweir.engine.plan_wire import plan_from_json, plan_to_json, stream_keys
@@ -18,8 +21,8 @@ from feedweir.plan import branches, inputs_of, postorder, rebuilt
 from feedweir.plan.nodes import (
     AnnotationJoin,
     Block,
+    Feed,
     Filter,
-    LastItems,
     Node,
     PatternJoin,
     Source,
@@ -28,7 +31,9 @@ from feedweir.plan.nodes import (
 )
 from feedweir.plan.query import Query
 
-FORMAT = 1
+FORMAT = 2
+SHARDS = 8
+"""Feeds with joins are divided by the first stream they read, so that a feed that is edited finds its history again."""
 
 
 def has_joins(plan: Node) -> bool:
@@ -69,93 +74,176 @@ def compile_plan(feed: int, plan: Node) -> list[Query] | JoinFeed:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A node whose elements the join step makes, and the keys of what it reads."""
+    """A node whose elements the join step makes, and the keys of what it reads.
+
+    A pattern join reads what its blocks read, from left to right; those are named by their keys in it.
+    """
 
     key: int
     node: Node
     inputs: tuple[int, ...]
+    round: int
+    """How many pattern joins lie one behind the other on the way here, this one included."""
 
 
 class JoinSet:
-    """All feeds with joins of one version. Equal parts of their plans are one stream."""
+    """All feeds with joins of one version, or of one shard of it. Equal parts of their plans are one stream."""
 
     def __init__(self, feeds: Iterable[JoinFeed]) -> None:
         self.feeds = tuple(feeds)
-        self.roots: tuple[tuple[int, int], ...] = ()
+        self.roots: list[tuple[int, int]] = []
         """(feed, key of its stream)."""
         self.found: dict[int, Node] = {}
         """Streams without joins, which the matcher fills, by key."""
         self.made: dict[int, Stream] = {}
         """Streams with joins, each after what it reads, by key."""
         self.kept: set[int] = set()
-        """Keys of made streams that later batches read again."""
-        self.below: dict[int, int] = {}
-        """By key of a block the key of what it reads: a window of so many events counts those."""
+        """Keys of made streams that later batches read again: those under windows."""
+        known: dict[int, int] = {}
         for feed in self.feeds:
-            self._add(feed)
+            if id(feed.plan) not in known:
+                known[id(feed.plan)] = self._add(feed.plan)
+            self.roots.append((feed.feed, known[id(feed.plan)]))
 
     def queries(self) -> list[Query]:
         """What the matcher must find for the joins."""
         return [query for key, node in self.found.items() for query in plain_queries(key, node)]
 
-    def _add(self, feed: JoinFeed) -> None:
-        keys = stream_keys(feed.plan)
-        self.roots = (*self.roots, (feed.feed, keys[id(feed.plan)]))
+    @property
+    def rounds(self) -> int:
+        return max((stream.round for stream in self.made.values()), default=0)
+
+    def patterns(self, round: int) -> list[Stream]:
+        """The pattern joins of a round."""
+        streams = (stream for stream in self.made.values() if stream.round == round)
+        return [stream for stream in streams if isinstance(stream.node, PatternJoin)]
+
+    def witnessed(self) -> set[int]:
+        """The found streams whose documents pattern joins may read, themselves or through what is made of them."""
+        reads = {
+            key
+            for stream in self.made.values()
+            if isinstance(stream.node, PatternJoin)
+            for key in stream.inputs
+        }
+        for stream in reversed(self.made.values()):
+            if stream.key in reads:
+                reads.update(stream.inputs)
+        return reads & self.found.keys()
+
+    def _add(self, plan: Node) -> int:
+        keys = stream_keys(plan)
         plain: set[int] = set()
-        for node in postorder(feed.plan):
+        inside = _inside_patterns(plan)
+        for node in postorder(plan):
             inputs = inputs_of(node)
-            if isinstance(node, Block):
-                self.below[keys[id(node)]] = keys[id(node.input)]
             if _is_plain(node) and all(id(input) in plain for input in inputs):
                 plain.add(id(node))
-                continue
-            for input in inputs:
-                if id(input) in plain:
-                    self.found.setdefault(keys[id(input)], input)
-            self._make(node, keys, plain)
+            elif id(node) not in inside and not isinstance(node, Window):
+                self._make(node, keys, plain)
+        return keys[id(plan)]
 
     def _make(self, node: Node, keys: dict[int, int], plain: set[int]) -> None:
-        if isinstance(node, Window):
-            return
+        inputs = _streams_read(node)
+        for input in inputs:
+            if id(input) in plain:
+                self.found.setdefault(keys[id(input)], input)
+        if isinstance(node, AnnotationJoin) and id(node.window.input) not in plain:
+            self.kept.add(keys[id(node.window.input)])
         key = keys[id(node)]
-        inputs = (input.input if isinstance(input, Window) else input for input in inputs_of(node))
-        self.made.setdefault(key, Stream(key, node, tuple(keys[id(input)] for input in inputs)))
-        for again in _read_again(node):
-            if id(again) in plain:
-                self.found.setdefault(keys[id(again)], again)
-            else:
-                self.kept.add(keys[id(again)])
+        if key not in self.made:
+            reads = tuple(keys[id(input)] for input in inputs)
+            below = max((self.made[one].round for one in reads if one in self.made), default=0)
+            is_pattern = isinstance(node, PatternJoin)
+            named = _named(node, keys) if isinstance(node, PatternJoin) else node
+            self.made[key] = Stream(key, named, reads, below + is_pattern)
 
 
-def _read_again(node: Node) -> list[Node]:
-    """What a join needs the earlier elements of; a window of so many events counts those of both sides."""
-    match node:
-        case AnnotationJoin(_, _, window):
-            return [window.input]
-        case PatternJoin(left=left, right=right, window=spec):
-            blocks = [side for side in (left, right) if isinstance(side, Block)]
-            if not isinstance(spec, LastItems):
-                return [*blocks]
-            counted = [side.input if isinstance(side, Block) else side for side in (left, right)]
-            return [*blocks, *counted]
-        case _:
-            return []
+def _streams_read(node: Node) -> list[Node]:
+    """What the join step reads for a node: windows and blocks of joins are parts of them."""
+    if isinstance(node, PatternJoin):
+        return [block.input for block in blocks_of(node)]
+    return [input.input if isinstance(input, Window) else input for input in inputs_of(node)]
 
 
-def save_joins(path: Path, feeds: Iterable[JoinFeed]) -> None:
-    """Keep the feeds with joins of a version."""
-    rows = [[feed.feed, plan_to_json(feed.plan)] for feed in feeds]
-    replace_json(path, {"format": FORMAT, "feeds": rows})
+def blocks_of(node: PatternJoin) -> list[Block]:
+    """The blocks of a chain from left to right."""
+    blocks: list[Block] = [node.right]
+    left = node.left
+    while isinstance(left, PatternJoin):
+        blocks.append(left.right)
+        left = left.left
+    return [left, *reversed(blocks)]
 
 
-def load_joins(path: Path) -> JoinSet:
-    """The feeds with joins of a version; none when it was compiled without any."""
+def _inside_patterns(plan: Node) -> set[int]:
+    """The blocks and inner joins of chains, by `id`."""
+    found: set[int] = set()
+    for node in postorder(plan):
+        if isinstance(node, PatternJoin):
+            found |= {id(node.left), id(node.right)}
+    return found
+
+
+def _named(node: PatternJoin, keys: dict[int, int]) -> PatternJoin:
+    """The join with the names of streams in the place of what its blocks read."""
+    left: Block | PatternJoin = node.left
+    left = _named(left, keys) if isinstance(left, PatternJoin) else _block(left, keys)
+    return replace(node, left=left, right=_block(node.right, keys))
+
+
+def _block(block: Block, keys: dict[int, int]) -> Block:
+    return replace(block, input=Feed(str(keys[id(block.input)])))
+
+
+def shard_of(plan: Node) -> int:
+    """By the first stream that a plan reads: it stays when the conditions of joins are edited."""
+    joins = JoinSet([JoinFeed(0, plan)])
+    return crc32(str(next(iter(joins.found), 0)).encode()) % SHARDS
+
+
+def save_joins(directory: Path, feeds: Iterable[JoinFeed]) -> None:
+    """Keep the feeds with joins of a version, a file for each shard that has any; equal plans are kept once."""
+    keys: dict[int, int] = {}
+    plans: dict[int, Node] = {}
+    shards: dict[int, list[tuple[int, int]]] = {}
+    for feed in feeds:
+        if id(feed.plan) not in keys:
+            key = keys[id(feed.plan)] = stream_keys(feed.plan)[id(feed.plan)]
+            plans.setdefault(key, feed.plan)
+        shards.setdefault(keys[id(feed.plan)], []).append((feed.feed, keys[id(feed.plan)]))
+    by_shard: dict[int, list[tuple[int, int]]] = {}
+    for key, members in shards.items():
+        by_shard.setdefault(shard_of(plans[key]), []).extend(members)
+    for shard, members in sorted(by_shard.items()):
+        places = {key: place for place, key in enumerate(dict.fromkeys(key for _, key in members))}
+        value = {
+            "format": FORMAT,
+            "plans": [plan_to_json(plans[key]) for key in places],
+            "feeds": sorted([feed, places[key]] for feed, key in members),
+        }
+        replace_json(directory / f"{shard}.json", value)
+
+
+def shards_in(directory: Path) -> list[int]:
+    """The shards that have feeds."""
+    return sorted(int(path.stem) for path in directory.glob("[0-9]*.json"))
+
+
+def load_joins(directory: Path, shard: int | None = None) -> JoinSet:
+    """The feeds with joins of a version, or of one shard; none when it was compiled without any."""
+    shards = shards_in(directory) if shard is None else [shard]
+    return JoinSet(feed for one in shards for feed in _load(directory / f"{one}.json"))
+
+
+def _load(path: Path) -> list[JoinFeed]:
     try:
-        value = json.loads(path.read_bytes())
+        value: Any = json.loads(path.read_bytes())
         if value["format"] != FORMAT:
             raise CompiledSetError(f"{path.name} is of format {value['format']}, not {FORMAT}")
-        return JoinSet(JoinFeed(feed, plan_from_json(rows)) for feed, rows in value["feeds"])
+        plans = [plan_from_json(rows) for rows in value["plans"]]
+        return [JoinFeed(feed, plans[place]) for feed, place in value["feeds"]]
     except FileNotFoundError:
-        return JoinSet(())
-    except (ValueError, KeyError, TypeError) as error:
+        return []
+    except (ValueError, KeyError, TypeError, IndexError) as error:
         raise CompiledSetError(f"{path.name} cannot be read: {error}") from error

@@ -11,18 +11,24 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from feedweir.engine.bindings import bindings
-from feedweir.engine.constructed import Construction, constructed, item_of
+from feedweir.engine.constructed import Construction, constructed, item_of, under_a_root
 from feedweir.engine.join_plans import JoinSet, Stream
-from feedweir.engine.pattern_joins import Events, Sides, chain_of, completed, reach, since_of
+from feedweir.engine.pairs import pair_documents, pair_elements, pairs_of_feeds
+from feedweir.engine.patterns import PatternRounds, PatternState, Times, document_batch, id_of
 from feedweir.engine.relating import relates
 from feedweir.engine.store import ANNOTATION_SCHEMA, ELEMENT_SCHEMA, MADE_SCHEMA
 from feedweir.engine.window_index import WindowIndex
 from feedweir.engine.windows import EARLIEST, History, Members, Place, before
+from feedweir.engine.witnessing import WitnessRows
+from feedweir.items.model import Item
+from feedweir.join.process import Match
 from feedweir.match.meaning import Reading, holds
 from feedweir.plan.construct import holes_of
 from feedweir.plan.nodes import AnnotationJoin, Block, Filter, LastItems, PatternJoin, Union, WindowSpec
@@ -44,41 +50,37 @@ class Joined:
     made: pa.Table
     members: Members
     """The batch's elements of all streams that later batches read."""
+    state: PatternState
     failures: tuple[tuple[int, str], ...] = ()
     """(feed, reason) of those that could not be joined; for this batch they are empty, and the others go on."""
 
 
+@dataclass(frozen=True, slots=True)
+class JoinInput:
+    """A batch as the join step is given it."""
+
+    number: int
+    """The batch's name."""
+    found: Mapping[int, Sequence[int]]
+    """By stream the numbers that the matcher found, ascending."""
+    times: Times
+    witnesses: WitnessRows
+    items: Callable[[Sequence[int]], Mapping[int, Item]]
+    """Reads items of the batch by their numbers."""
+
+
 def join_batch(
-    joins: JoinSet, found: Mapping[int, Sequence[int]], readings: Mapping[int, Reading], history: History
+    joins: JoinSet, rounds: PatternRounds, batch: JoinInput, history: History, state: PatternState
 ) -> Joined:
-    """`found` are the numbers that the matcher found for each stream, ascending; `readings` the batch's items."""
-    step = _Step(joins, found, readings, history)
-    for key in _wanted(joins):
-        step.make(joins.made[key])
+    """What a batch adds to feeds with joins, and what pattern joins remember after it."""
+    step = _Step(joins, rounds, batch, history, state)
+    for round in range(joins.rounds + 1):
+        if round:
+            step.make_patterns(round)
+        for stream in joins.made.values():
+            if stream.round == round and not isinstance(stream.node, PatternJoin):
+                step.make(stream)
     return step.joined()
-
-
-def _wanted(joins: JoinSet) -> list[int]:
-    """The streams to make, each after what it reads: the left side of a pattern join is made within the chain."""
-    wanted = {key for _, key in joins.roots} | joins.kept
-    for stream in reversed(joins.made.values()):
-        if stream.key in wanted:
-            is_chain = isinstance(stream.node, PatternJoin) and isinstance(stream.node.left, PatternJoin)
-            wanted.update(stream.inputs[1:] if is_chain else stream.inputs)
-            if is_chain:
-                wanted.update(_blocks_in(joins, stream))
-    return [key for key in joins.made if key in wanted]
-
-
-def _blocks_in(joins: JoinSet, stream: Stream) -> Iterable[int]:
-    """The keys of the blocks of a chain."""
-    while isinstance(stream.node, PatternJoin):
-        left, right = stream.inputs
-        yield right
-        if left not in joins.made or not isinstance(joins.made[left].node, PatternJoin):
-            yield left
-            return
-        stream = joins.made[left]
 
 
 class _Step:
@@ -87,18 +89,25 @@ class _Step:
     def __init__(
         self,
         joins: JoinSet,
-        found: Mapping[int, Sequence[int]],
-        readings: Mapping[int, Reading],
+        rounds: PatternRounds,
+        batch: JoinInput,
         history: History,
+        state: PatternState,
     ) -> None:
         self._joins = joins
-        self._readings: dict[Place, Reading] = {reading.item.place: reading for reading in readings.values()}
-        self._items = {seq: reading.item for seq, reading in readings.items()}
+        self._rounds = rounds
+        self._batch = batch
         self._history = history
+        self._state = state
+        self._levels = dict(state.levels)
+        self._parts = dict(state.parts)
+        self._readings: dict[Place, Reading] = {}
+        self._items: dict[int, Item] = {}
         self._failures: dict[int, str] = {}
         self._made: dict[Place, Construction] = {}
+        self._pairs = [np.empty((0, 3), np.int64)]
         self.results: dict[int, Elements] = {
-            key: {(seq, (), ""): {} for seq in found.get(key, ())} for key in joins.found
+            key: {(seq, (), ""): {} for seq in batch.found.get(key, ())} for key in joins.found
         }
 
     def make(self, stream: Stream) -> None:
@@ -125,20 +134,85 @@ class _Step:
                 return self._annotated(join, inputs[0], stream.inputs[1])
             case Block() as block:
                 return merged(self._selected(block, self._reading(at)) for at in inputs[0])
-            case PatternJoin() as join:
-                return self._patterns(stream, join)
         raise TypeError(f"a {type(stream.node).__name__} gives no elements of its own")
 
     def members(self, key: int) -> list[Reading]:
         """The batch's elements of a stream."""
         return [self._reading(place) for place in self.results[key]]
 
+    def make_patterns(self, round: int) -> None:
+        """Evaluate the pattern joins of a round together, and construct what they give."""
+        streams = self._joins.patterns(round)
+        self._failures.update(self._rounds.failures())
+        self.results.update({stream.key: {} for stream in streams})
+        try:
+            found = self._matches(round)
+            for stream in streams:
+                self.results[stream.key] = merged(self._put(self._built(one)) for one in found[stream.key])
+        except Exception as error:
+            _log.exception("the joins of a round failed; the other feeds go on")
+            reason = f"{type(error).__name__}: {error}"
+            self._failures.update({stream.key: reason for stream in streams})
+        for stream in streams:
+            for key in stream.inputs:
+                if key in self._failures:
+                    self._failures.setdefault(stream.key, self._failures[key])
+
+    def _matches(self, round: int) -> Mapping[int, Sequence[Match]]:
+        members = {key: list(self.results[key]) for key in self._rounds.inputs(round)}
+        for place in {place for many in members.values() for place in many if place[1]}:
+            self._parts[id_of(place)] = self._made[place]
+        documents = document_batch(
+            members,
+            self._batch.times,
+            self._batch.witnesses,
+            lambda place: self._reading(place).item,
+            self._rounds.trees,
+        )
+        results = self._rounds.step(round, self._levels, documents, self._batch.number)
+        for notice in results.notices:
+            _log.warning("%s", notice)
+        self._levels.update(results.states)
+        self._pairs.append(results.pairs)
+        return results.found
+
+    def _built(self, match: Match) -> Construction:
+        if all(seq >= 0 for seq in match.items):
+            return Construction(match.items, match.xml, is_selected=bool(match.xml))
+        parts = [self._parts[seq] if seq < 0 else Construction((seq,)) for seq in match.items]
+        made_of = tuple(seq for part in parts for seq in part.made_of)
+        if match.xml:
+            return Construction(made_of, match.xml, is_selected=True)
+        self._fetch(made_of)
+        documents = [
+            item_of(part, self._items) if seq < 0 else self._items[seq]
+            for seq, part in zip(match.items, parts, strict=True)
+        ]
+        return Construction(made_of, under_a_root(documents))
+
+    def _fetch(self, seqs: Iterable[int]) -> None:
+        """Have these items at hand."""
+        missing = sorted({seq for seq in seqs if seq not in self._items})
+        if not missing:
+            return
+        own = [seq for seq in missing if seq in self._own]
+        self._items.update(self._batch.items(own) if own else {})
+        older = [seq for seq in missing if seq not in self._items]
+        self._items.update(self._history.items(older) if older else {})
+
+    @cached_property
+    def _own(self) -> frozenset[int]:
+        return frozenset(self._batch.times.seq.tolist())
+
     def _reading(self, place: Place) -> Reading:
         if place not in self._readings:
-            construction = self._made[place]
-            missing = [seq for seq in construction.made_of if seq not in self._items]
-            self._items.update(self._history.items(missing) if missing else {})
-            self._readings[place] = Reading(item_of(construction, self._items))
+            if not place[1] and place[0] not in self._items:
+                self._fetch(
+                    seq for elements in self.results.values() for seq, parts, _ in elements if not parts
+                )
+            self._fetch(self._made[place].made_of if place[1] else [place[0]])
+            item = item_of(self._made[place], self._items) if place[1] else self._items[place[0]]
+            self._readings[place] = Reading(item)
         return self._readings[place]
 
     def _put(self, construction: Construction) -> Elements:
@@ -169,56 +243,34 @@ class _Step:
             return EARLIEST
         return before(min(self._reading(place).item.arrived for place in primary), spec.length)
 
-    def _patterns(self, stream: Stream, join: PatternJoin) -> Elements:
-        blocks, joins = chain_of(join)
-        keys = list(_blocks_in(self._joins, stream))[::-1]
-        new = [self.members(key) for key in keys]
-        if not any(new):
-            return {}
-        far, since = reach(joins), since_of(joins, (reading for some in new for reading in some))
-        sides = [
-            Sides(self._history.documents(key, far, since), some) for key, some in zip(keys, new, strict=True)
-        ]
-        return merged(
-            self._put(constructed(documents, join.select, way))
-            for documents, way in completed(blocks, joins, sides, self._events(stream))
-        )
-
-    def _events(self, stream: Stream) -> Callable[[PatternJoin], Events]:
-        """Of every join in a chain the places of the events that its window counts."""
-        streams: dict[int, Stream] = {}
-        at: Stream | None = stream
-        while at is not None and isinstance(at.node, PatternJoin):
-            streams[id(at.node)] = at
-            at = self._joins.made.get(at.inputs[0])
-
-        def events(join: PatternJoin) -> Events:
-            left, right = streams[id(join)].inputs
-            return Events(self._counted(left), self._counted(right))
-
-        return events
-
-    def _counted(self, key: int) -> list[Place]:
-        """What a window counts of a side: the documents that a block reads, or those that completed an inner join."""
-        below = self._joins.below.get(key)
-        if below is not None:
-            return [*self._history.places(below), *self.results[below]]
-        seqs = [*(seq for seq, *_ in self._history.places(key)), *(seq for seq, *_ in self.results[key])]
-        return [(seq, (), "") for seq in dict.fromkeys(seqs)]
-
     def joined(self) -> Joined:
-        kept = {key: self.results[key] for key in (*self._joins.found, *sorted(self._joins.kept))}
+        windows = {stream.inputs[1] for stream in self._joins.made.values() if _has_window(stream)}
+        kept = {key: self.results[key] for key in sorted(windows)}
         feeds = {feed: self.results[key] for feed, key in self._joins.roots}
-        made = {**feeds, **{key: kept[key] for key in self._joins.kept}}
+        made = {**feeds, **{key: self.results[key] for key in self._joins.kept}}
+        pairs = pairs_of_feeds(np.concatenate(self._pairs), self._joins.roots)
         return Joined(
-            elements=_table(_pairs(made), ELEMENT_SCHEMA),
+            elements=_sorted(_table(_pairs(made), ELEMENT_SCHEMA), pair_elements(pairs)),
             annotations=_table(list(_partner_rows(feeds)), ANNOTATION_SCHEMA),
-            made=_table(list(self._made_rows(made)), MADE_SCHEMA),
+            made=_sorted(_table(list(self._made_rows(made)), MADE_SCHEMA), pair_documents(pairs)),
             members={key: [self._reading(place) for place in elements] for key, elements in kept.items()},
             failures=tuple(
                 (feed, self._failures[key]) for feed, key in self._joins.roots if key in self._failures
             ),
+            state=self._after(),
         )
+
+    def _after(self) -> PatternState:
+        used = {
+            id_
+            for level in self._levels.values()
+            for segment in level.segments
+            for ids in segment.derived.values()
+            for id_ in ids
+            if id_ < 0
+        }
+        parts = {id_: self._parts[id_] for id_ in sorted(used)}
+        return PatternState(self._levels, parts, max(self._state.clock, self._batch.times.latest))
 
     def _made_rows(self, streams: Mapping[int, Elements]) -> Iterator[tuple[Any, ...]]:
         for feed in sorted(streams):
@@ -229,6 +281,10 @@ class _Step:
                     yield feed, place[0], list(one.made_of), one.xml, one.is_selected
                 elif place[0] in shown:
                     yield feed, place[0], [], "", False
+
+
+def _has_window(stream: Stream) -> bool:
+    return isinstance(stream.node, AnnotationJoin)
 
 
 def _pairs(streams: Mapping[int, Elements]) -> list[tuple[int, int]]:
@@ -245,6 +301,14 @@ def _partner_rows(feeds: Mapping[int, Elements]) -> Iterator[tuple[Any, ...]]:
         for seq, annotation in by_seq.items():
             for identifier in sorted(annotation):
                 yield from ((feed, seq, identifier, partner) for partner in sorted(annotation[identifier]))
+
+
+def _sorted(*tables: pa.Table) -> pa.Table:
+    """All rows, by feed and number."""
+    filled = [table for table in tables if table.num_rows] or tables[:1]
+    if len(filled) == 1:
+        return filled[0]
+    return pa.concat_tables(filled).sort_by([("feed", "ascending"), ("seq", "ascending")])
 
 
 def _table(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:

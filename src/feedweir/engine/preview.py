@@ -6,7 +6,7 @@ The same matcher and the same join step as in the pipeline run over the item log
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -17,10 +17,12 @@ import pyarrow.compute as pc
 from feedweir.engine.batches import Manifest
 from feedweir.engine.constructed import PATTERN, items_shown, parts_of
 from feedweir.engine.join_plans import JoinFeed, JoinSet, compile_plan
-from feedweir.engine.joining import join_batch
+from feedweir.engine.joining import JoinInput, join_batch
+from feedweir.engine.patterns import PatternRounds, PatternState, times_of
 from feedweir.engine.stage import match_items
 from feedweir.engine.store import Annotations, Made, Store, made_in
-from feedweir.engine.windows import MemoryHistory, readings_of
+from feedweir.engine.windows import MemoryHistory
+from feedweir.engine.witnessing import witnesses_in
 from feedweir.items.model import Item
 from feedweir.items.numbering import segment_of
 from feedweir.items.schema import items_of
@@ -151,7 +153,10 @@ class _Replay:
 
     def __init__(self, feed: JoinFeed) -> None:
         self.joins = JoinSet([feed])
-        self._history = MemoryHistory()
+        self._rounds = PatternRounds(self.joins)
+        self._state = PatternState()
+        self._seen: list[pa.Table] = []
+        self._windows = MemoryHistory(self._items)
 
     def hits(self, matcher: CompiledSet, batch: pa.RecordBatch) -> Hits:
         elements = match_items(matcher, batch)
@@ -159,9 +164,19 @@ class _Replay:
         for key, seq in zip(*(elements.column(name).to_pylist() for name in ("feed", "seq")), strict=True):
             found[key].append(seq)
         table = pa.Table.from_batches([batch])
-        wanted = table.filter(pc.is_in(table.column("seq"), elements.column("seq").combine_chunks()))
-        joined = join_batch(self.joins, found, readings_of(items_of(wanted)), self._history)
-        self._history.learn(joined.members)
+        wanted = np.unique(elements.column("seq").to_numpy())
+        self._seen.append(table.filter(pc.is_in(table.column("seq"), pa.array(wanted, pa.int64()))))
+        witnessed = sorted({seq for key in self.joins.witnessed() for seq in found[key]})
+        given = JoinInput(
+            number=len(self._seen),
+            found=found,
+            times=times_of(batch, self._state.clock),
+            witnesses=witnesses_in(self._rounds.trees, batch, np.array(witnessed, np.int64)),
+            items=self._items,
+        )
+        joined = join_batch(self.joins, self._rounds, given, self._windows, self._state)
+        self._state = joined.state
+        self._windows.learn(joined.members)
         own = joined.elements.filter(pc.equal(joined.elements.column("feed"), _THIS))
         annotations: Annotations = {}
         for row in joined.annotations.to_pylist():
@@ -169,6 +184,11 @@ class _Replay:
             partners[row["join"]] = (*partners.get(row["join"], ()), row["partner"])
         made = made_in(joined.made.filter(pc.equal(joined.made.column("feed"), _THIS)))
         return Hits(batch.num_rows, table, tuple(own.column("seq").to_pylist()), annotations, made)
+
+    def _items(self, seqs: Sequence[int]) -> dict[int, Item]:
+        wanted = pa.array(seqs, pa.int64())
+        found = (table.filter(pc.is_in(table.column("seq"), wanted)) for table in self._seen)
+        return {item.seq: item for table in found for item in items_of(table)}
 
 
 def _later(hits: Hits, after: int) -> Hits:

@@ -19,7 +19,7 @@ KEPT_SETS = 3
 
 def joins_path(sets: Path, version: int) -> Path:
     """Where the feeds with joins of a version are kept."""
-    return sets / f"{version}.joins.json"
+    return sets / f"{version}.joins"
 
 
 Plan: TypeAlias = Callable[[Sequence[Query]], Iterable[SourceTree]]
@@ -51,4 +51,4 @@ def _prune(sets: Path, version: int) -> None:
     versions = sorted(int(path.name) for path in sets.iterdir() if path.name.isdigit())
     for old in [each for each in versions if each < version][: -(KEPT_SETS - 1)]:
         shutil.rmtree(sets / str(old), ignore_errors=True)
-        joins_path(sets, old).unlink(missing_ok=True)
+        shutil.rmtree(joins_path(sets, old), ignore_errors=True)

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-
-import numpy as np
-import pyarrow.compute as pc
+from typing import TypeAlias
 
 from feedweir.engine.batches import Assignment, Manifest, Receipt, manifest_of
 from feedweir.engine.directory import DataDirectory
-from feedweir.engine.join_plans import JoinSet, load_joins
-from feedweir.engine.joining import Joined, join_batch
+from feedweir.engine.join_plans import shards_in
+from feedweir.engine.join_worker import JoinWorker, ShardReceipt, ShardTask
 from feedweir.engine.sets import joins_path
 from feedweir.engine.store import Store
-from feedweir.engine.windows import StoredHistory, readings_of
-from feedweir.items.schema import items_of
+from feedweir.engine.witnessing import WitnessLog
+
+RunShards: TypeAlias = Callable[[Sequence[ShardTask]], Sequence[ShardReceipt]]
+"""Runs the shards of a batch, in any order, anywhere."""
 
 
 class Settler:
-    """Publishes batches of one data directory, one after another."""
+    """Publishes batches of one data directory, one after another. Without `run_shards` their joins run here."""
 
-    def __init__(self, directory: DataDirectory) -> None:
+    def __init__(self, directory: DataDirectory, run_shards: RunShards | None = None) -> None:
         self._sets = directory.sets
         self._store = Store(directory.root)
-        self._history = StoredHistory(self._store)
-        self._joins: tuple[int, JoinSet] = (-1, JoinSet(()))
+        self._witnesses = WitnessLog(directory.witnesses)
+        worker = JoinWorker(directory)
+        self._run_shards: RunShards = run_shards or (lambda tasks: [worker.run(task) for task in tasks])
 
     def settle(self, assignment: Assignment, receipts: Sequence[Receipt]) -> Manifest:
         """Publish a finished batch; one that was published before a crash stays as it was."""
@@ -33,54 +34,29 @@ class Settler:
         if published is not None:
             return published
         manifest = manifest_of(assignment, receipts)
-        joins = self._joins_of(assignment.version)
-        if not joins.feeds:
-            self._store.publish(manifest)
-            return manifest
-        self._history.stand_at(assignment.after)
-        joined = self._joined(joins, manifest)
-        manifest = self._written(manifest, joined)
+        shards = shards_in(joins_path(self._sets, assignment.version))
+        if shards:
+            bare = replace(manifest, sources={})
+            manifest = with_joins(manifest, self._run_shards([ShardTask(one, bare) for one in shards]))
         self._store.publish(manifest)
-        self._history.learn(assignment.upto, joined.members)
+        if shards:
+            self._witnesses.forget(assignment.upto)
         return manifest
 
     def newest(self) -> Manifest | None:
         """The batch that was published last."""
         return self._store.published(self._store.latest())
 
-    def _joins_of(self, version: int) -> JoinSet:
-        if self._joins[0] != version:
-            self._joins = (version, load_joins(joins_path(self._sets, version)))
-        return self._joins[1]
 
-    def _joined(self, joins: JoinSet, manifest: Manifest) -> Joined:
-        elements = self._store.element_table([manifest])
-        elements = elements.filter(pc.less(elements.column("feed"), 0))
-        keys, seqs = elements.column("feed").to_numpy(), elements.column("seq").to_numpy()
-        low, high = (np.searchsorted(keys, list(joins.found), side) for side in ("left", "right"))
-        found = {
-            key: seqs[first:last].tolist() for key, first, last in zip(joins.found, low, high, strict=True)
-        }
-        items = self._store.item_table([manifest])
-        wanted = items.filter(pc.is_in(items.column("seq"), pc.unique(elements.column("seq"))))
-        return join_batch(joins, found, readings_of(items_of(wanted)), self._history)
-
-    def _written(self, manifest: Manifest, joined: Joined) -> Manifest:
-        """The manifest with the files of the joins, which are named by the batch alone."""
-        name = f"{manifest.upto:012d}-joins.arrow"
-        manifest = replace(manifest, feed_failures={str(feed): reason for feed, reason in joined.failures})
-        if joined.elements.num_rows:
-            self._store.write_elements(name, joined.elements)
-            shown = pc.sum(pc.greater_equal(joined.elements.column("feed"), 0)).as_py()
-            manifest = replace(
-                manifest,
-                element_files=(*manifest.element_files, name),
-                element_count=manifest.element_count + shown,
-            )
-        if joined.annotations.num_rows:
-            self._store.write_annotations(name, joined.annotations)
-            manifest = replace(manifest, annotation_files=(name,))
-        if joined.made.num_rows:
-            self._store.write_made(name, joined.made)
-            manifest = replace(manifest, made_files=(name,))
-        return manifest
+def with_joins(manifest: Manifest, receipts: Sequence[ShardReceipt]) -> Manifest:
+    """The manifest of a batch with what its shards wrote."""
+    receipts = sorted(receipts, key=lambda receipt: receipt.shard)
+    elements = (receipt.name for receipt in receipts if receipt.has_elements)
+    return replace(
+        manifest,
+        element_files=(*manifest.element_files, *elements),
+        element_count=manifest.element_count + sum(receipt.shown_count for receipt in receipts),
+        annotation_files=tuple(receipt.name for receipt in receipts if receipt.has_annotations),
+        made_files=tuple(receipt.name for receipt in receipts if receipt.has_made),
+        feed_failures={str(feed): why for receipt in receipts for feed, why in receipt.failures},
+    )

@@ -49,6 +49,14 @@ MADE_SCHEMA = pa.schema(
 )
 """Documents that an element of a feed stands for; nothing to be made of says that the item itself is there, too."""
 ROWS_PER_GROUP = 1_000
+_REPEATING = (
+    "source",
+    "language",
+    "authors.list.element",
+    "categories.list.element",
+    "enclosures.list.element.type",
+    "extensions.list.element.name",
+)
 _PATIENCE = 3
 
 T = TypeVar("T")
@@ -68,11 +76,14 @@ class Store:
 
     # Writing
 
-    def write_task(self, assignment: Assignment, news: News, elements: pa.Table) -> Receipt:
-        """Keep what a task made, under names that only depend on the assignment."""
-        name = f"{assignment.upto:012d}-{assignment.parts[0]:03d}"
+    def write_news(self, assignment: Assignment, news: News) -> None:
+        """Keep the items that a task found, under a name that only depends on the assignment."""
         if news.items.num_rows:
-            self.write_items(f"{name}.parquet", pa.Table.from_batches([news.items]))
+            self.write_items(f"{task_name(assignment)}.parquet", pa.Table.from_batches([news.items]))
+
+    def write_task(self, assignment: Assignment, news: News, elements: pa.Table) -> Receipt:
+        """Keep the elements that a task found, and tell of them and of its news."""
+        name = task_name(assignment)
         if elements.num_rows:
             self.write_elements(f"{name}.arrow", elements)
         feeds = elements.column("feed").to_numpy()
@@ -86,7 +97,7 @@ class Store:
         )
 
     def write_items(self, name: str, items: pa.Table) -> None:
-        replace_parquet(self._items / name, items, row_group_size=ROWS_PER_GROUP)
+        replace_parquet(self._items / name, items, row_group_size=ROWS_PER_GROUP, repeating=_REPEATING)
 
     def write_elements(self, name: str, elements: pa.Table) -> None:
         replace_arrow(self._elements / name, elements)
@@ -158,6 +169,21 @@ class Store:
                     break
         return np.concatenate(chunks) if chunks else np.empty(0, np.int64)
 
+    def figures(self, feeds: Sequence[int]) -> tuple[_I64, _I64]:
+        """How many elements each of these feeds has, and the number of its newest; 0 where it has none."""
+        return _again_if_compacted(lambda: self._counted(np.asarray(feeds, np.int64)))
+
+    def _counted(self, feeds: _I64) -> tuple[_I64, _I64]:
+        counts, newest = np.zeros(len(feeds), np.int64), np.zeros(len(feeds), np.int64)
+        for manifest in self.manifests():
+            for name in manifest.element_files:
+                keys, seqs = self._columns(name)
+                first, last = np.searchsorted(keys, feeds, "left"), np.searchsorted(keys, feeds, "right")
+                has_any = last > first
+                counts += last - first
+                newest[has_any] = np.maximum(newest[has_any], seqs[last[has_any] - 1])
+        return counts, newest
+
     def items(self, seqs: Sequence[int], *, arrived_after: datetime | None = None) -> pa.Table:
         """The items with these numbers (those of them that arrived after a moment), in the order of the stream."""
         return _again_if_compacted(lambda: self._items_numbered(seqs, arrived_after))
@@ -181,10 +207,14 @@ class Store:
         tables = [ELEMENT_SCHEMA.empty_table(), *(open_arrow(self._elements / name) for name in names)]
         return pa.concat_tables(tables).sort_by([("feed", "ascending"), ("seq", "ascending")])
 
-    def item_table(self, manifests: Sequence[Manifest]) -> pa.Table:
+    def item_table(self, manifests: Sequence[Manifest], columns: Sequence[str] | None = None) -> pa.Table:
         """All items of some batches, in the order of the stream."""
         names = [name for manifest in manifests for name in manifest.item_files]
-        tables = [ITEM_SCHEMA.empty_table(), *(pq.read_table(self._items / name) for name in names)]
+        wanted = list(columns or ITEM_SCHEMA.names)
+        tables = [
+            ITEM_SCHEMA.empty_table().select(wanted),
+            *(pq.read_table(self._items / name, columns=wanted) for name in names),
+        ]
         return pa.concat_tables(tables).sort_by("seq")
 
     def annotations(self, feed: int, seqs: Sequence[int]) -> Annotations:
@@ -239,11 +269,14 @@ class Store:
         tables = [pq.read_table(path, filters=wanted) for path in paths]
         return pa.concat_tables(tables)
 
-    def _range(self, name: str, feed: int) -> _I64:
+    def _columns(self, name: str) -> tuple[_I64, _I64]:
         if name not in self._mapped:
             table = open_arrow(self._elements / name)
             self._mapped[name] = (table.column("feed").to_numpy(), table.column("seq").to_numpy())
-        feeds, seqs = self._mapped[name]
+        return self._mapped[name]
+
+    def _range(self, name: str, feed: int) -> _I64:
+        feeds, seqs = self._columns(name)
         return seqs[np.searchsorted(feeds, feed, "left") : np.searchsorted(feeds, feed, "right")]
 
     def _listed(self) -> list[tuple[str, int]]:
@@ -266,6 +299,11 @@ def made_in(table: pa.Table) -> Made:
         one = Construction(tuple(row["made_of"]), row["xml"], row["is_selected"])
         found[row["seq"]] = (*found.get(row["seq"], ()), one)
     return {seq: tuple(sorted(many, key=lambda one: one.place)) for seq, many in found.items()}
+
+
+def task_name(assignment: Assignment) -> str:
+    """What the files of a task are called: the same when it is run again."""
+    return f"{assignment.upto:012d}-{assignment.parts[0]:03d}"
 
 
 def _again_if_compacted(read: Callable[[], T]) -> T:

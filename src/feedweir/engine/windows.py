@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol, TypeAlias
 
-from feedweir.engine.constructed import Construction, items_shown, parts_of
-from feedweir.engine.store import Made, Store
+from feedweir.engine.constructed import items_shown, parts_of
+from feedweir.engine.store import Store
 from feedweir.engine.window_index import WindowIndex
 from feedweir.items.model import Item
 from feedweir.items.schema import items_of
@@ -35,12 +35,6 @@ class History(Protocol):
     def window(self, key: int, spec: WindowSpec, since: datetime) -> WindowIndex:
         """At least the last so many, or those whose time is later than `since`."""
 
-    def documents(self, key: int, reach: timedelta | None, since: datetime) -> Sequence[Reading]:
-        """At least those whose time is later than `since`, with their XML. `reach` None is for all."""
-
-    def places(self, key: int) -> Sequence[Place]:
-        """Those of all."""
-
     def items(self, seqs: Sequence[int]) -> Mapping[int, Item]:
         """The items that constructed documents are made of."""
 
@@ -48,35 +42,27 @@ class History(Protocol):
 class MemoryHistory:
     """Everything that was learnt, and nothing else: for replays."""
 
-    def __init__(self) -> None:
+    def __init__(self, read: Callable[[Sequence[int]], Mapping[int, Item]]) -> None:
         self._streams: defaultdict[int, WindowIndex] = defaultdict(WindowIndex)
-        self._items: dict[int, Item] = {}
+        self._read = read
 
     def window(self, key: int, spec: WindowSpec, since: datetime) -> WindowIndex:
         return self._streams[key]
 
-    def documents(self, key: int, reach: timedelta | None, since: datetime) -> Sequence[Reading]:
-        return self._streams[key].readings
-
-    def places(self, key: int) -> Sequence[Place]:
-        return [reading.item.place for reading in self._streams[key].readings]
-
     def items(self, seqs: Sequence[int]) -> Mapping[int, Item]:
-        return {seq: self._items[seq] for seq in seqs}
+        return self._read(seqs)
 
     def learn(self, members: Members) -> None:
         for key, readings in members.items():
             self._streams[key].extend(readings)
-            self._items.update({one.item.seq: one.item for one in readings if not one.item.made_of})
 
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """One window over one stream; no spec is for everything."""
+    """One window over one stream."""
 
     key: int
-    spec: WindowSpec | None
-    has_xml: bool
+    spec: WindowSpec
 
 
 @dataclass(slots=True)
@@ -105,16 +91,7 @@ class StoredHistory:
             self._upto = upto
 
     def window(self, key: int, spec: WindowSpec, since: datetime) -> WindowIndex:
-        return self._window(_Slot(key, spec, has_xml=False), since)
-
-    def documents(self, key: int, reach: timedelta | None, since: datetime) -> Sequence[Reading]:
-        spec = None if reach is None else TimeSpan(reach)
-        return self._window(_Slot(key, spec, has_xml=True), since).readings
-
-    def places(self, key: int) -> Sequence[Place]:
-        seqs: list[int] = self._store.seqs(key)[::-1].tolist()
-        made = self._store.made(key, seqs)
-        return [place for seq in seqs for place in _places(seq, made)]
+        return self._window(_Slot(key, spec), since)
 
     def items(self, seqs: Sequence[int]) -> Mapping[int, Item]:
         return {item.seq: item for item in items_of(self._store.items(seqs))}
@@ -122,7 +99,7 @@ class StoredHistory:
     def learn(self, upto: int, members: Members) -> None:
         """The batch was published: its members are history now."""
         for slot, held in self._held.items():
-            held.window.extend([_kept(reading, slot) for reading in members.get(slot.key, ())])
+            held.window.extend([_kept(reading) for reading in members.get(slot.key, ())])
             if isinstance(slot.spec, LastItems) and len(held.window) > 2 * slot.spec.count:
                 held.window = WindowIndex(held.window.readings[-slot.spec.count :])
         self._upto = upto
@@ -144,22 +121,13 @@ class StoredHistory:
         items = list(items_of(table))
         made = self._store.made(slot.key, [item.seq for item in items])
         shown = items_shown(items, made, self.items(parts_of(made))) if made else items
-        return [_kept(Reading(item), slot) for item in shown]
-
-
-def _places(seq: int, made: Made) -> list[Place]:
-    constructions = made.get(seq, (Construction(()),))
-    return [one.place if one.made_of else (seq, (), "") for one in constructions]
+        return [_kept(Reading(item)) for item in shown]
 
 
 _SWEEPS = 8
 """How often a window is swept while it goes on by its own length."""
 
 
-def _kept(reading: Reading, slot: _Slot) -> Reading:
+def _kept(reading: Reading) -> Reading:
     """Join predicates read attributes, never the XML: a window need not hold that."""
-    return reading if slot.has_xml else Reading(replace(reading.item, raw=""))
-
-
-def readings_of(items: Iterable[Item]) -> dict[int, Reading]:
-    return {item.seq: Reading(item) for item in items}
+    return Reading(replace(reading.item, raw=""))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 
 from feedweir.acquire.landing import LandingLog
 from feedweir.engine.batches import Assignment, Receipt, part_of
 from feedweir.engine.directory import DataDirectory
+from feedweir.engine.join_worker import Witnesser
 from feedweir.engine.observations import ObservationLog, sample_of
 from feedweir.engine.seen import SeenLog
 from feedweir.engine.stage import elements_of, find_news
@@ -17,6 +19,7 @@ from feedweir.items.schema import DOCUMENT_SCHEMA
 from feedweir.match import CompiledSet, open_set
 
 OPEN_SETS = 2
+_WRITERS = 2
 
 
 class Worker:
@@ -28,6 +31,7 @@ class Worker:
         self._seen = SeenLog(directory.seen)
         self._store = Store(directory.root)
         self._observations = ObservationLog(directory.observations)
+        self._witnesser = Witnesser(directory)
         self._sets: OrderedDict[int, CompiledSet] = OrderedDict()
 
     def documents(self, assignment: Assignment) -> pa.RecordBatch:
@@ -49,12 +53,21 @@ class Worker:
         """Do a task: what it writes depends on nothing but the assignment and what was published before it."""
         documents = self.documents(assignment)
         news = find_news(documents, self._seen.state(assignment.parts, assignment.after))
-        sample = sample_of(news.items.column("source"))
-        matches = self._set(assignment.version).match_observing(news.items, sample)
-        elements = elements_of(news.items, matches)
-        self._observations.write(assignment, news.items, matches.observed)
-        self._seen.write(assignment.upto, assignment.parts[0], news.sightings)
-        return self._store.write_task(assignment, news, elements)
+        # Most of the time that writing takes is waiting for the disk, which is better done by several at once.
+        with ThreadPoolExecutor(_WRITERS) as writers:
+            writing = [
+                writers.submit(self._store.write_news, assignment, news),
+                writers.submit(self._seen.write, assignment.upto, assignment.parts[0], news.sightings),
+            ]
+            sample = sample_of(news.items.column("source"))
+            matches = self._set(assignment.version).match_observing(news.items, sample)
+            elements = elements_of(news.items, matches)
+            self._witnesser.write(assignment, news.items, elements)
+            receipt = self._store.write_task(assignment, news, elements)
+            self._observations.write(assignment, news.items, matches.observed)
+            for each in writing:
+                each.result()
+        return receipt
 
     def _set(self, version: int) -> CompiledSet:
         if version not in self._sets:

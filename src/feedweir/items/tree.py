@@ -19,13 +19,17 @@ _USED = {prefix: NAMESPACES[prefix] for prefix in ("content", "dc")}
 
 def tree_of(item: Item) -> etree._Element:
     """The root element of the item: `item` or `entry`, as the document had it."""
-    if item.raw.lstrip()[:1] == "<":
-        root = _parsed(item.raw, is_forgiving=False)
-        if root is None:  # a prefix that the document never declared
-            root = _parsed(item.raw, is_forgiving=True)
-        if root is not None:
-            return root
-    return _rss_item(item)
+    root = root_of(item.raw)
+    return _rss_item(item) if root is None else root
+
+
+def root_of(raw: str) -> etree._Element | None:
+    """The root element of an item's own XML; None when it is no XML."""
+    if raw.lstrip()[:1] != "<":
+        return None
+    root = _parsed(raw, is_forgiving=False)
+    # A prefix that the document never declared is forgiven.
+    return _parsed(raw, is_forgiving=True) if root is None else root
 
 
 def _parsed(raw: str, *, is_forgiving: bool) -> etree._Element | None:

@@ -22,7 +22,7 @@ from feedweir.join.evaluate import Evaluator, Found
 from feedweir.join.evaluate_kernels import Documents
 from feedweir.join.intake import Texts, intake
 from feedweir.join.query import filled, is_inner
-from feedweir.join.rows import BindingRows, concatenated
+from feedweir.join.rows import BindingRows, concatenated, ranges
 from feedweir.join.state import JoinState, Reach, Segment, compacted, extended, states_named
 from feedweir.join.values import NO_VALUE, keys_of, stable_number
 from feedweir.join.variables import result_variable
@@ -56,15 +56,36 @@ class LevelResults:
         total = sum(result.key is not None and bool(result.outputs) for result in results)
         return total + sum(_members_count(found, self.level) for found in self.found if found.paths is None)
 
-    def matches(self) -> Iterator[Match]:
+    @property
+    def has_derived(self) -> bool:
+        """Whether any document is more than the item of its number."""
+        return any(segment.derived for segment in self.state.segments)
+
+    def pairs(self, keys: frozenset[int]) -> Longs:
+        """(key, left item, right item) of the matches of these queries, which construct nothing: distinct, sorted."""
+        found = [np.empty((0, 3), np.int64)]
+        key_of = np.array([-1 if one.key not in keys else one.key for one in self.level.results], np.int64)
+        for one in (each for each in self.found if each.paths is None):
+            relation = self.level.relations[one.relation]
+            low, high = relation.members_ptr[one.row], relation.members_ptr[one.row + 1]
+            place = np.repeat(np.arange(len(one)), high - low)
+            member = ranges(low, high)
+            key = key_of[relation.members[member]]
+            taken = (key >= 0) & (one.needed[place] <= relation.member_length[member])
+            found.append(np.column_stack([key[taken], one.left[place[taken]], one.right[place[taken]]]))
+        rows = np.concatenate(found)
+        numbers, inverse = np.unique(rows[:, 1:], return_inverse=True)
+        rows[:, 1:] = self.state.sequence(numbers)[0][inverse.reshape(-1, 2)]
+        return np.unique(rows, axis=0)
+
+    def matches(self, without: frozenset[int] = frozenset()) -> Iterator[Match]:
         for found in self.found:
             if found.paths is not None:
                 continue
-            numbers = np.unique(np.concatenate([found.left, found.right]))
-            items = {number: self.state.items_of(number) for number in numbers.tolist()}
+            items = _ItemsOf(self.state)
             for result, places in members_of(found, self.level):
                 plain = self.level.results[result]
-                if plain.key is not None:
+                if plain.key is not None and plain.key not in without:
                     for place in places.tolist():
                         together = items[int(found.left[place])] + items[int(found.right[place])]
                         yield Match(plain.key, together, plain.select)
@@ -74,6 +95,17 @@ class LevelResults:
                 xml = filled(result_of.select, dict(zip(result_of.outputs, one.texts, strict=True)))
                 items_of = self.state.items_of(one.left) + self.state.items_of(one.right)
                 yield Match(result_of.key, items_of, xml)
+
+
+class _ItemsOf(dict[int, tuple[int, ...]]):
+    """The items of documents, looked up when they are first asked for."""
+
+    def __init__(self, state: JoinState) -> None:
+        self._state = state
+
+    def __missing__(self, number: int) -> tuple[int, ...]:
+        self[number] = self._state.items_of(number)
+        return self[number]
 
 
 def _members_count(found: Found, level: Level) -> int:
@@ -98,9 +130,9 @@ class JoinResults:
     def count(self) -> int:
         return sum(level.count() for level in self.levels)
 
-    def matches(self) -> list[Match]:
-        """All results, distinct and sorted: for doors and tests; bulk readers take `levels`."""
-        found = {match for level in self.levels for match in level.matches()}
+    def matches(self, without: frozenset[int] = frozenset()) -> list[Match]:
+        """All results but those of some queries, distinct and sorted; bulk readers take `levels`."""
+        found = {match for level in self.levels for match in level.matches(without)}
         return sorted(found, key=lambda match: (max(match.items), match.key, match.items, match.xml))
 
     def table(self) -> pa.Table:

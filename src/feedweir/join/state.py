@@ -356,7 +356,7 @@ def _save_segment(folder: Path, segment: Segment) -> str:
     stem = _stem(segment)
     for kind, table in _tables(segment).items():
         target = folder / f"{stem}.{kind}.arrow"
-        if not target.exists():
+        if (table.num_rows or kind == "rows") and not target.exists():
             _replace(target, lambda path, table=table: _write(path, table))
     return stem
 
@@ -391,7 +391,12 @@ def _tables(segment: Segment) -> dict[str, pa.Table]:
 def _load_segment(folder: Path, stem: str) -> Segment:
     """The segment with its columns mapped from the files: pages are read when a join touches them."""
     kinds = ("rows", "documents", "members", "derived", "texts")
-    tables = {kind: _read(folder / f"{stem}.{kind}.arrow") for kind in kinds}
+    blank = {kind: table.schema.empty_table() for kind, table in _tables(_NOTHING).items()}
+    paths = {kind: folder / f"{stem}.{kind}.arrow" for kind in kinds}
+    # A table without rows has no file; the rows themselves must be there.
+    tables = {
+        kind: _read(path) if kind == "rows" or path.exists() else blank[kind] for kind, path in paths.items()
+    }
     rows, documents, members = tables["rows"], tables["documents"], tables["members"]
     path = [rows[name].to_numpy() for name in rows.column_names if name.startswith("path")]
     binding = BindingRows(
@@ -420,6 +425,14 @@ def _load_segment(folder: Path, stem: str) -> Segment:
         texts["node"].to_numpy(),
         texts["text"].combine_chunks() if texts.num_rows else pa.array([], pa.string()),
     )
+
+
+_NONE = np.empty(0, np.int64)
+_NOTHING = Segment(
+    *(0, 0, no_rows(1), _NONE, _NONE, _NONE, _NONE, {}, _NONE, _NONE, _NONE),
+    text_node=np.empty(0, np.int32),
+    texts=pa.array([], pa.string()),
+)
 
 
 def _read(path: Path) -> pa.Table:
