@@ -40,6 +40,8 @@ class Settings:
     """What programs must present to carry out statements over HTTP; needed to serve beyond this machine."""
     fetch: bool = True
     """Whether this process fetches sources."""
+    fetch_on: str = "auto"
+    """`driver` fetches in this process, `executors` in Spark tasks; `auto` on executors unless Spark is local."""
     allow_private: bool = False
     """Whether sources may lie on private and loopback addresses."""
     floor_s: int = 900

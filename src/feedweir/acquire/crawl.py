@@ -100,6 +100,16 @@ class Crawler:
         self._flying.difference_update(result.source for result in report.results)
         return report
 
+    async def fetch(self, states: Sequence[SourceState]) -> tuple[FetchResult, ...]:
+        """Fetch exactly these, due or not, to the end: whoever calls has decided. Hosts are still asked politely."""
+        self._waiting.extend(states)
+        self._flying.update(state.source for state in states)
+        self._employ()
+        await self._wait(None)
+        report = await self._harvest.take()
+        self._flying.difference_update(result.source for result in report.results)
+        return report.results
+
     @property
     def under_way(self) -> int:
         """How many sources are being looked at."""

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from feedweir.acquire.http_rules import Headers
 from feedweir.acquire.landing import Landed
@@ -168,7 +168,11 @@ class TransportError(Exception):
         self.detail = detail
 
 
+Exchange: TypeAlias = AbstractAsyncContextManager[Response]
+"""One request and its answer, while it is open."""
+
+
 class Transport(Protocol):
     """The one seam to the network."""
 
-    def open(self, request: Request) -> AbstractAsyncContextManager[Response]: ...
+    def open(self, request: Request) -> Exchange: ...

@@ -83,6 +83,11 @@ class HostLedger:
         entry.requests += 1
         entry.free_at = max(entry.free_at, moment + self.rules.spacing_s)
 
+    def counted(self, host: str, at: datetime) -> None:
+        """A request more that was made elsewhere, within what was permitted here."""
+        self.started(host, at)
+        self.finished(host)
+
     def finished(self, host: str) -> None:
         self._hosts[host].in_flight -= 1
 

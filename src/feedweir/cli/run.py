@@ -7,7 +7,7 @@ import math
 import signal
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractAsyncContextManager, ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +16,7 @@ import typer
 from feedweir import __version__
 from feedweir.acquire.crawl import CrawlOptions
 from feedweir.acquire.exchange import Agent
-from feedweir.acquire.hosts import HostRules
+from feedweir.acquire.hosts import HostLedger, HostRules
 from feedweir.acquire.refresh.budget import Budget
 from feedweir.cli.context import context_of
 from feedweir.cli.door import LocalLibrary
@@ -24,7 +24,7 @@ from feedweir.cli.sending import bounce_loop, desk_of, send_loop
 from feedweir.config import Settings
 from feedweir.engine.batches import Manifest
 from feedweir.errors import SettingsError
-from feedweir.keeper.fetching import FetchLoop, rules_of
+from feedweir.keeper.fetching import FetchLoop, Looker, Opening, rules_of
 from feedweir.keeper.intake import Receiving
 from feedweir.keeper.leases import Leases
 from feedweir.keeper.service import RunningQuery, Service
@@ -154,6 +154,7 @@ def _service(
         notes=weir.directory.root / "fetching.json",
         memory=memory,
         leases=leases,
+        opening=_fetching_executors(weir, settings) if _is_on_executors(settings) else None,
     )
     return Service(weir, start_query, fetch_loop)
 
@@ -162,6 +163,34 @@ def _crawl_options(settings: Settings) -> CrawlOptions:
     rules = rules_of(floor_s=settings.floor_s, interval_s=settings.interval_s, policy=settings.refresh)
     budget = Budget(per_second=settings.requests_per_second, per_day=settings.requests_per_day or math.inf)
     return CrawlOptions(rules=rules, budget=budget)
+
+
+def _is_on_executors(settings: Settings) -> bool:
+    if settings.fetch_on not in ("auto", "driver", "executors"):
+        raise SettingsError(f"setting fetch_on: {settings.fetch_on!r} is not auto, driver or executors")
+    is_wide = not settings.master.startswith("local")
+    return settings.fetch_on == "executors" or (settings.fetch_on == "auto" and is_wide)
+
+
+def _fetching_executors(weir: Weir, settings: Settings) -> Opening:
+    """Looks that run in tasks of the session in which the pipeline runs."""
+
+    def opening(ledger: HostLedger) -> AbstractAsyncContextManager[Looker]:
+        from feedweir.spark.fetching import Manner, executor_looks
+        from feedweir.spark.session import open_session
+
+        session = open_session(settings.master, weir.directory.scratch, memory=settings.driver_memory)
+        manner = Manner(
+            landing=weir.directory.landing,
+            hosts=ledger.rules,
+            agent=Agent(version=__version__, contact=settings.contact),
+            allow_private=settings.allow_private,
+        )
+        tasks = max(session.sparkContext.defaultParallelism // 2, 1)
+        options = _crawl_options(settings)
+        return executor_looks(session, manner, ledger, tasks=tasks, options=options, clock=weir.clock)
+
+    return opening
 
 
 def _host_rules(settings: Settings) -> HostRules:
