@@ -11,16 +11,18 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks._excite import MEAN_TERMS
 from feedweir.acquire.landing import Landed
 from feedweir.items.text import words
-from feedweir.plan.predicates import And, Contains, Term
-from feedweir.plan.query import Query
+from feedweir.match import KeywordQueries
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 MOST_COMMON = 0.003
 """A word in a larger part of the items than this is in no query: nobody asks for "the"."""
+MANY = 100_000
 SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"]
 
 
@@ -102,23 +104,22 @@ def documents_of(stories: Sequence[Story], arrived: datetime, *, items: int = 25
     ]
 
 
-def keyword_queries(stories: Sequence[Story], count: int, *, seed: int = 2) -> list[Query]:
-    """Conjunctions of one to three words of the stories, drawn by how often they occur, the commonest left out.
+def keyword_queries(stories: Sequence[Story], count: int, *, seed: int = 2) -> KeywordQueries:
+    """Conjunctions of words of the stories, drawn by how often they occur, the commonest left out.
 
-    On real news and on made-up ones some five of ten thousand such queries want an item.
+    Of one to three words: on real news and on made-up ones some three of ten thousand such queries want an item. More
+    than a hundred thousand are as long as those of a search engine's log, with three words on average.
     """
     random = np.random.default_rng(seed)
     sample = stories[:5_000]
     texts = [words(f"{story.title} {story.summary}") for story in sample]
     frequency = Counter(word for text in texts for word in set(text))
     common = MOST_COMMON * len(sample)
-    tokens = np.array([word for text in texts for word in text if frequency[word] < common])
-    drawn = random.choice(tokens, (count, 3)).tolist()
-    sizes = random.integers(1, 4, count).tolist()
-    return [
-        Query(key, (), And(tuple(Contains(None, (Term(word),), 1) for word in dict.fromkeys(terms[:size]))))
-        for key, (terms, size) in enumerate(zip(drawn, sizes, strict=True), start=1)
-    ]
+    tokens = pa.array([word for text in texts for word in text if frequency[word] < common])
+    sizes = 1 + random.poisson(MEAN_TERMS - 1.3, count) if count > MANY else random.integers(1, 4, count)
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    drawn = tokens.take(pa.array(random.integers(0, len(tokens), offsets[-1])))
+    return KeywordQueries(pa.array(np.arange(1, count + 1)), pa.ListArray.from_arrays(offsets, drawn))
 
 
 def _rss(source: str, stories: Sequence[Story]) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
 
@@ -66,6 +66,13 @@ class Receipt:
     hidden_count: int = 0
     """How many of the elements are of streams that only joins read."""
 
+    def to_json(self) -> dict[str, Any]:
+        return _with_plain_sources(self)
+
+    @staticmethod
+    def from_json(value: dict[str, Any]) -> Receipt:
+        return Receipt(**{**value, "sources": _sources_of(value)})
+
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
@@ -87,14 +94,28 @@ class Manifest:
     """By the feed's id why it could not be joined."""
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return _with_plain_sources(self)
 
     @staticmethod
     def from_json(value: dict[str, Any]) -> Manifest:
-        sources = {name: SourceReport(**report) for name, report in value["sources"].items()}
         names = ("item_files", "element_files", "annotation_files", "made_files")
         files = {name: tuple(value.get(name, ())) for name in names}
-        return Manifest(**{**value, **files, "sources": sources})
+        return Manifest(**{**value, **files, "sources": _sources_of(value)})
+
+
+def _with_plain_sources(value: Receipt | Manifest) -> dict[str, Any]:
+    """The fields of a value. Not `asdict`, which copies all that the reports of a thousand sources hold."""
+    plain = _plain(value)
+    plain["sources"] = {name: _plain(report) for name, report in value.sources.items()}
+    return plain
+
+
+def _plain(value: Receipt | Manifest | SourceReport) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in value.__slots__}
+
+
+def _sources_of(value: dict[str, Any]) -> dict[str, SourceReport]:
+    return {name: SourceReport(**report) for name, report in value["sources"].items()}
 
 
 def manifest_of(assignment: Assignment, receipts: Iterable[Receipt]) -> Manifest:

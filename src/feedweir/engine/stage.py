@@ -35,13 +35,15 @@ class News:
 def find_news(documents: pa.RecordBatch, seen: dict[int, Seen]) -> News:
     """Parse documents, and keep the items that were not seen before or have changed since."""
     parsed = parse_batch(documents)
-    items = parsed.items.take(pc.sort_indices(parsed.items.column("seq")))
-    sources = items.column("source").to_pylist()
-    keys = keys_of(sources, items.column("identity").to_pylist())
+    items = _in_order(parsed.items)
+    named = items.column("source").dictionary_encode()
+    places = named.indices.to_numpy(zero_copy_only=False)
+    names = named.dictionary.to_pylist()
+    parts = np.array([part_of(name) for name in names], np.int64)[places]
+    keys = keys_of([names[place] for place in places.tolist()], items.column("identity").to_pylist())
     fingerprints = items.column("fingerprint").to_numpy()
-    parts = np.fromiter((part_of(source) for source in sources), np.int64, len(sources))
-    is_news = np.zeros(len(sources), np.bool_)
-    revisions = np.zeros(len(sources), np.int32)
+    is_news = np.zeros(len(items), np.bool_)
+    revisions = np.zeros(len(items), np.int32)
     sightings = dict.fromkeys(sorted(seen), NO_SIGHTINGS)
     for part, state in sorted(seen.items()):
         rows = np.flatnonzero(parts == part)
@@ -50,8 +52,17 @@ def find_news(documents: pa.RecordBatch, seen: dict[int, Seen]) -> News:
         revisions[rows] = verdict.revisions
         sightings[part] = verdict.sightings
     at = items.schema.get_field_index("revision")
-    news = items.set_column(at, items.schema.field(at), pa.array(revisions)).filter(pa.array(is_news))
+    news = items.set_column(at, items.schema.field(at), pa.array(revisions))
+    if not is_news.all():
+        news = news.filter(pa.array(is_news))
     return News(news, sightings, _reports(documents, parsed, news))
+
+
+def _in_order(items: pa.RecordBatch) -> pa.RecordBatch:
+    seqs = items.column("seq").to_numpy()
+    if bool(np.all(seqs[1:] > seqs[:-1])):
+        return items
+    return items.take(pc.sort_indices(items.column("seq")))
 
 
 def elements_of(items: pa.RecordBatch, matches: Matches) -> pa.Table:
@@ -67,13 +78,11 @@ def match_items(compiled: CompiledSet, items: pa.RecordBatch) -> pa.Table:
 
 
 def _reports(documents: pa.RecordBatch, parsed: ParsedBatch, news: pa.RecordBatch) -> dict[str, SourceReport]:
-    landed = Counter(documents.column("source").to_pylist())
-    sighted = Counter(parsed.items.column("source").to_pylist())
-    fresh = Counter(news.column("source").to_pylist())
-    edited = Counter(news.filter(pc.greater(news.column("revision"), 0)).column("source").to_pylist())
+    landed, sighted, fresh = (_counted(each) for each in (documents, parsed.items, news))
+    edited = _counted(news.filter(pc.greater(news.column("revision"), 0)))
     reasons = {source: reason for _, source, reason in sorted(parsed.failures)}
     arrivals = dict(zip(*(documents.column(name).to_pylist() for name in ("source", "arrived")), strict=True))
-    descriptions = {source: _plain(description) for source, description in parsed.descriptions}
+    descriptions = dict(parsed.descriptions)
     published = _published(news)
     return {
         source: SourceReport(
@@ -82,12 +91,17 @@ def _reports(documents: pa.RecordBatch, parsed: ParsedBatch, news: pa.RecordBatc
             items=fresh[source] - edited[source],
             revisions=edited[source],
             failure=reasons.get(source, ""),
-            description=descriptions.get(source),
+            description=_plain(descriptions[source]) if source in descriptions else None,
             arrived=arrivals[source].isoformat(),
             published=published.get(source, []),
         )
         for source in sorted(landed)
     }
+
+
+def _counted(rows: pa.RecordBatch) -> Counter[str]:
+    """How many rows are of each source."""
+    return Counter({one["values"]: one["counts"] for one in rows.column("source").value_counts().to_pylist()})
 
 
 def _published(news: pa.RecordBatch) -> dict[str, list[int]]:

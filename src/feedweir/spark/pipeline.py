@@ -11,6 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from feedweir.engine.batches import Manifest
 from feedweir.engine.directory import DataDirectory
 from feedweir.engine.settle import Settler
+from feedweir.spark.shards import shards_on
 from feedweir.spark.source import LandingSource
 from feedweir.spark.tasks import receipts_in
 
@@ -33,7 +34,9 @@ def start_pipeline(
     options = {"root": root, "tasks": str(tasks), "maxBytes": str(max_batch_bytes)}
     receipts = session.readStream.format(LandingSource.name()).options(**options).load()
     return (
-        receipts.writeStream.foreachBatch(_publisher(Settler(directory), commit))
+        receipts.writeStream.foreachBatch(
+            _publisher(Settler(directory, shards_on(session, directory)), commit)
+        )
         .option("checkpointLocation", str(directory.checkpoint.resolve()))
         .trigger(**(trigger or {"processingTime": "0 seconds"}))
         .queryName("feedweir")

@@ -23,6 +23,7 @@ from feedweir.acquire.landing import LandingLog
 from feedweir.engine.batches import Assignment, assignments
 from feedweir.engine.directory import DataDirectory, current_version, latest_batch
 
+_EVERYTHING = 1 << 62
 _SPARK_TYPES = "assignment string, receipt string"
 
 
@@ -48,7 +49,8 @@ class LandingReader(DataSourceStreamReader):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         version = current_version(self._directory.sets)
-        latest = self._last_segment(start["segment"], limit)
+        is_everything = isinstance(limit, ReadAllAvailable)
+        latest = self._landing.reach(start["segment"], _EVERYTHING if is_everything else self._max_bytes)
         if version is None or latest == start["segment"]:
             # The very same offset: anything else would run an empty batch.
             return start
@@ -64,15 +66,6 @@ class LandingReader(DataSourceStreamReader):
         from feedweir.spark.tasks import receipt_of
 
         yield receipt_of(self._directory, partition.assignment)
-
-    def _last_segment(self, after: int, limit: ReadLimit) -> int:
-        last, size = after, 0
-        for segment in self._landing.segments(after, self._landing.latest()):
-            size += self._landing.path(segment).stat().st_size
-            if last > after and size > self._max_bytes and not isinstance(limit, ReadAllAvailable):
-                break
-            last = segment
-        return last
 
 
 class LandingSource(DataSource):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from feedweir.engine.batches import Assignment, Receipt, SourceReport
+from feedweir.engine.batches import Assignment, Receipt
 from feedweir.engine.directory import DataDirectory
 from feedweir.engine.worker import Worker
 
@@ -27,7 +27,7 @@ def worker_of(directory: DataDirectory) -> Worker:
 def receipt_of(directory: DataDirectory, assignment: Assignment) -> pa.RecordBatch:
     """Do a task, unless its batch was published already, and hand back its receipt."""
     worker = worker_of(directory)
-    receipt = None if worker.is_published(assignment) else json.dumps(asdict(worker.run(assignment)))
+    receipt = None if worker.is_published(assignment) else json.dumps(worker.run(assignment).to_json())
     _settle_down()
     rows = {"assignment": [json.dumps(asdict(assignment))], "receipt": [receipt]}
     return pa.RecordBatch.from_pydict(rows, schema=RECEIPT_SCHEMA)
@@ -36,13 +36,7 @@ def receipt_of(directory: DataDirectory, assignment: Assignment) -> pa.RecordBat
 def receipts_in(rows: Sequence[Any]) -> tuple[Assignment, list[Receipt]]:
     """The batch that collected rows belong to, and the receipts that are among them."""
     assignment = Assignment(**json.loads(rows[0].assignment))
-    return assignment, [_receipt(row.receipt) for row in rows if row.receipt]
-
-
-def _receipt(text: str) -> Receipt:
-    value = json.loads(text)
-    sources = {name: SourceReport(**report) for name, report in value["sources"].items()}
-    return Receipt(**{**value, "sources": sources})
+    return assignment, [Receipt.from_json(json.loads(row.receipt)) for row in rows if row.receipt]
 
 
 @lru_cache(maxsize=1)
