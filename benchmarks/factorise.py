@@ -12,27 +12,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks._execution import Measured, compared, measured_ways, published
 from feedweir.items.text import words
 from feedweir.optimize.coded import CodedPredicates, conjunctions, no_numbers, no_runs
 from feedweir.optimize.coding import weaker_clauses
 from feedweir.optimize.exact import exact
-from feedweir.optimize.execute import (
-    ExecutablePlan,
-    bitsets,
-    make_executable,
-    matches,
-    unfactored,
-    words_as_clauses,
-)
-from feedweir.optimize.execute import (
-    run as execute,
-)
 from feedweir.optimize.sta import sta
-from feedweir.optimize.timing import Prices, Work, calibrate, choose, error_of, seconds_of, work_of
 from feedweir.optimize.tree import FilterTree, naive_cost_of_distinct
 from feedweir.optimize.vca import vca
 from feedweir.optimize.vcb import vcb
@@ -170,8 +160,7 @@ def timed(make: Callable[[CodedPredicates], FilterTree], coded: CodedPredicates)
 def warm_up() -> None:
     """Compile before anything is measured."""
     coded = conjunctions([(0,), (0, 1), (0, 1, 2)], [0.5, 0.4, 0.3])
-    plan = make_executable(vcb(coded), words_as_clauses(3), coded.selectivity, atoms=3, is_indexed=True)
-    execute(plan, bitsets([[0]], 3))
+    measured_ways(coded, published([[0], [0, 1, 2]], coded.selectivity))
 
 
 def figure_7(source: Source, random: np.random.Generator, *, is_full: bool) -> dict[str, object]:
@@ -243,61 +232,16 @@ def small_sets(random: np.random.Generator, count: int = 200) -> dict[str, objec
 # Execution
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    name: str
-    plan: ExecutablePlan
-    work: Work
-    seconds: float
-    """For an item."""
-
-
 def execution(sources: list[Source], random: np.random.Generator) -> dict[str, object]:
-    """Plans executed on the items of sources: the first few sources set the prices, the others test them."""
-    learnt = [one for source in sources[:3] for one in measured_plans(source, random, (300, 1_000, 4_000))]
-    prices = calibrate([(one.work, one.seconds) for one in learnt])
-    tested = [
-        measured_plans(source, random, (count,)) for source in sources[3:6] for count in (600, 2_000, 10_000)
-    ]
-    errors = {
-        name: [
-            error_of(seconds_of(one.work, prices), one.seconds)
-            for plans in tested
-            for one in plans
-            if one.name == name
-        ]
-        for name in ("naive", "factored", "index", "factored index")
-    }
-    every = [error for each in errors.values() for error in each]
-    last = {one.name: one for one in tested[2]}
-    return {
-        "measured_speedup": _rounded(last["naive"].seconds / last["factored"].seconds),
-        "measured_speedup_over_index": _rounded(last["index"].seconds / last["factored index"].seconds),
-        "cost_model_error": _rounded(float(np.median(every))),
-        "cost_model_error_worst": _rounded(float(np.max(every))),
-        "cost_model_error_by_plan": {name: _rounded(float(np.median(each))) for name, each in errors.items()},
-        "chosen_is_fastest": _rounded(_right_choices(tested, prices)),
-        "microseconds_an_item_10k": {name: _rounded(one.seconds * 1e6) for name, one in last.items()},
-        "prices_ns": [_rounded(price * 1e9) for price in _prices(prices)],
-    }
+    """Plans executed by the compiled set: two sources set the prices, two others test them."""
+    learnt = [measured(source, count, random) for source in sources[:2] for count in (300, 1_000, 4_000)]
+    tested = [measured(source, count, random) for source in sources[2:4] for count in (600, 2_000, 10_000)]
+    return {name: _rounded_all(value) for name, value in compared(learnt, tested).items()}
 
 
-def measured_plans(source: Source, random: np.random.Generator, counts: tuple[int, ...]) -> list[Measured]:
-    bits = bitsets(source.rows, source.share.size)
-    literals = words_as_clauses(source.share.size)
-    found = []
-    for count in counts:
-        coded = with_pairs(conjunctive_queries(source, count, random), source)
-        for prefix, tree in (("naive", unfactored(coded)), ("factored", vcb(coded))):
-            for is_indexed in (False, True):
-                plan = make_executable(
-                    tree, literals, coded.selectivity, atoms=source.share.size, is_indexed=is_indexed
-                )
-                name = ("index" if prefix == "naive" else "factored index") if is_indexed else prefix
-                work = work_of(plan, coded.selectivity, source.share)
-                found.append(Measured(name, plan, work, seconds_an_item(plan, bits)))
-        check_alike(found[-4:], bits[:100])
-    return found
+def measured(source: Source, count: int, random: np.random.Generator) -> list[Measured]:
+    coded = with_pairs(conjunctive_queries(source, count, random), source)
+    return measured_ways(coded, published(source.rows, source.share))
 
 
 def with_pairs(coded: CodedPredicates, source: Source) -> CodedPredicates:
@@ -325,38 +269,10 @@ def with_pairs(coded: CodedPredicates, source: Source) -> CodedPredicates:
     )
 
 
-def seconds_an_item(plan: ExecutablePlan, bits: NDArray[np.uint64], repeats: int = 12) -> float:
-    """The least of several runs of a few milliseconds, in time of the processor: others use the machine too."""
-    start = time.thread_time()
-    execute(plan, bits[:50])
-    once = (time.thread_time() - start) / 50
-    rows = max(50, min(40_000, int(0.008 / once)))
-    some = bits[np.arange(rows) % len(bits)]
-    best = np.inf
-    for _ in range(repeats):
-        start = time.thread_time()
-        execute(plan, some)
-        best = min(best, time.thread_time() - start)
-    return float(best / len(some))
-
-
-def check_alike(plans: list[Measured], bits: NDArray[np.uint64]) -> None:
-    answers = [matches(one.plan, bits) for one in plans]
-    assert all(answer == answers[0] for answer in answers), "plans disagree"
-
-
-def _right_choices(tested: list[list[Measured]], prices: Prices) -> float:
-    """The share of sets for which the chosen plan took at most a tenth longer than the fastest."""
-    right = 0
-    for plans in tested:
-        chosen = choose({p.name: p.plan for p in plans}, {p.name: p.work for p in plans}, prices)
-        seconds = {p.name: p.seconds for p in plans}
-        right += seconds[chosen] <= 1.1 * min(seconds.values())
-    return right / len(tested)
-
-
-def _prices(prices: Prices) -> list[float]:
-    return [getattr(prices, name) for name in Work.__dataclass_fields__]
+def _rounded_all(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _rounded_all(one) for name, one in value.items()}
+    return _rounded(value) if isinstance(value, float) else value
 
 
 def _rounded(value: float | None) -> float | None:

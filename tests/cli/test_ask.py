@@ -55,3 +55,25 @@ def test_a_reason_is_told(filled: Shell) -> None:
     assert json.loads(filled.said)["holds"] is True
     assert filled("why", "1", "Post") == 0
     assert filled("why", "12345", "Water") == 3
+
+
+def test_the_shared_plan_is_told_in_every_form(filled: Shell) -> None:
+    assert filled("plan", "Post") == 0
+    assert filled.said.startswith("source Post: ")
+    assert "title contains 'river'" in filled.said
+    assert filled("exec", "explain plan Post") == 0
+    assert filled.said.startswith("source Post: ")
+    assert filled("plan", "--json") == 0
+    assert [plan["source"] for plan in json.loads(filled.said)] == ["Post"]
+    assert filled("plan", "Post", "--dot") == 0
+    assert filled.said.startswith('digraph "Post"')
+    assert filled("plan", "Post", "--svg") == 0
+    assert filled.said.startswith("<svg")
+    assert filled("plan", "--svg") == 2
+    assert filled("plan", "Water") == 3
+    assert filled("exec", "explain plan Water") == 3
+
+
+def test_who_creates_a_feed_is_told_what_it_has_in_common_with_others(filled: Shell) -> None:
+    assert filled("exec", "create feed Same from Post where title contains 'River'") == 0
+    assert "note: Same is equal to Water" in filled.said

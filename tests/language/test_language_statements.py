@@ -31,6 +31,8 @@ PAIRS = [
     ("subscribe to A output webhook https://x.y", "subscribe to A output webhook 'https://x.y'"),
     ("describe A", "describe feed A"),
     ("explain feed A", "explain from A"),
+    ("EXPLAIN PLAN", "explain plan"),
+    ("explain plan A", "explain plan A"),
     ("blog", "from blog"),
     ("S//a->x[b]//c", "from xscl { S//a->x[./b][.//c] }"),
     (

@@ -5,9 +5,21 @@ from __future__ import annotations
 import json
 
 import pytest
+from lxml import etree
 
-from feedweir.optimize.explain import ExplainedPlan, as_dot, as_json, as_text, explain_plan
+from feedweir.optimize.explain import (
+    Execution,
+    ExplainedPlan,
+    PlanNodes,
+    as_dot,
+    as_json,
+    as_text,
+    as_value,
+    explain_nodes,
+    explain_plan,
+)
 from feedweir.optimize.factorise import factorise
+from feedweir.optimize.picture import as_svg
 from feedweir.optimize.statistics import SourceStatistics
 from tests.optimize.plan_text import read_predicate, show_predicate
 
@@ -37,6 +49,8 @@ def test_the_text_shows_the_tree_with_rates_and_feeds() -> None:
         "    b  in 1/s  out 0.2/s  → p1",
         "    c  in 1/s  out 0.3/s  shared by 3  → p2",
         "      d  in 0.3/s  out 0.12/s  → p3, p3 again",
+        "note: p3 again is equal to p3",
+        "note: p3 is contained in p2",
     ]
 
 
@@ -66,3 +80,37 @@ def test_the_picture_escapes_what_people_write() -> None:
 def test_a_source_without_filters_is_explained_too() -> None:
     plan = explain_plan(factorise([], KNOWN), [], show_predicate, source="s")
     assert as_text(plan) == "source s: 1 items/s, 0 evaluations/s (0.0% of 0 without sharing)"
+
+
+def test_the_way_of_execution_stands_beside_the_others() -> None:
+    nodes = PlanNodes(
+        (-1, 0, 1), ("", "a", "b"), ("", "a", "a and b"), (1.0, 0.5, 0.1), ((), ("x",), ("y", "z"))
+    )
+    execution = Execution("tree", {"tree": 1e-6, "index": 2e-6}, sampled=1234.0)
+    plan = explain_nodes(
+        nodes, source="s", rate=2.0, measured={1: 2.0, 2: 0.8}, execution=execution, never=[2]
+    )
+    assert as_text(plan).splitlines() == [
+        "source s: 2 items/s, 3 evaluations/s (50.0% of 6 without sharing)",
+        "by tree (an item: index 2 µs, tree 1 µs; shares by 1.23e+03 sampled items)",
+        "  a  in 2/s  out 1/s  shared by 3  measured 2/s  → x",
+        "    b  in 1/s  out 0.2/s  measured 0.8/s  → y, z",
+        "note: y can never match",
+        "note: z can never match",
+    ]
+    assert plan.measured_cost == pytest.approx(2.8)
+    told = as_value(plan)
+    assert (told["way"], told["advice"], told["measured_cost"]) == (
+        "tree",
+        list(plan.advice),
+        plan.measured_cost,
+    )
+
+
+def test_the_drawn_plan_is_well_formed_and_has_every_node() -> None:
+    factored = factorise(PREDICATES, KNOWN)
+    plan = explain_plan(factored, list(FEEDS), lambda p: f"<{show_predicate(p)} & more>", source="s & t")
+    picture = etree.fromstring(as_svg(plan))
+    boxes = picture.findall(".//{http://www.w3.org/2000/svg}rect")
+    assert len(boxes) == len(plan.nodes)
+    assert picture[0].text == "plan of s & t"

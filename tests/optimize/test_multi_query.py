@@ -44,6 +44,8 @@ def test_the_filters_of_all_feeds_meet_at_their_sources() -> None:
         "    b  in 1/s  out 0.2/s  → p1, p4",
         "    c  in 1/s  out 0.3/s  shared by 2  → p2",
         "      ab  in 0.3/s  out 0.12/s  → p3",
+        "note: p4 is equal to p1",
+        "note: p3 is contained in p2",
     ]
 
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from feedweir.deliver.view import EntryView, FeedKind, FeedSummary, FeedView
 from feedweir.errors import CatalogError, LanguageError
 from feedweir.items.model import Item
+from feedweir.optimize.explain import ExplainedPlan, PlanNodes, explain_nodes
 from feedweir.web.library import Health, Measure, Outcome, Sample
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
@@ -99,6 +100,14 @@ class ShelfLibrary:
             )
         self.put(name)
         return [Outcome(message=f"created {name}", name=name)]
+
+    def plans(self, source: str) -> Sequence[ExplainedPlan]:
+        if source not in ("", "Plain"):
+            raise CatalogError(
+                f"source {source!r} has no plan yet", hint="plans are made when the set is compiled"
+            )
+        nodes = PlanNodes((-1, 0), ("", "title contains 'a < b'"), ("", "x"), (1.0, 0.5), ((), ("Half",)))
+        return [explain_nodes(nodes, source="Plain", rate=2.0)]
 
     def health(self) -> Health:
         return Health(is_healthy=self.is_healthy, is_ready=self.is_ready, facts=(("batches", 7),))

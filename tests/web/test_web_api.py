@@ -162,3 +162,20 @@ def test_the_api_describes_itself(client: Client) -> None:
     description = json.loads(client.get("/v1/openapi.json").body)
     assert description["openapi"].startswith("3.1")
     assert {"/v1/statements", "/v1/feeds", "/feeds/{name}.atom"} <= set(description["paths"])
+
+
+def test_plans_are_told_as_json_text_and_pictures(client: Client) -> None:
+    (plan,) = json.loads(client.get("/v1/plan").body)["plans"]
+    assert (plan["source"], plan["cost"], plan["nodes"][1]["feeds"]) == ("Plain", 2.0, ["Half"])
+    text = client.get("/v1/plan?source=Plain&format=text").body.decode()
+    assert "title contains 'a < b'  in 2/s  out 1/s  → Half" in text
+    assert client.get("/v1/plan?format=dot").body.startswith(b'digraph "Plain" {')
+    picture = client.get("/v1/plan?source=Plain&format=svg")
+    assert picture.headers["content-type"].startswith("image/svg+xml")
+    assert b"a &lt; b" in picture.body
+
+
+def test_a_plan_that_cannot_be_shown_is_a_problem_that_says_why(client: Client) -> None:
+    assert client.get("/v1/plan?source=Nothing").status == 409
+    assert client.get("/v1/plan?format=svg").status == 400
+    assert client.get("/v1/plan?format=gif").status == 400

@@ -9,6 +9,7 @@ from typing import Any
 from feedweir.deliver.view import EntryView, FeedKind, FeedSummary, FeedView
 from feedweir.keeper.service import Progress, Service
 from feedweir.keeper.weir import Weir
+from feedweir.optimize.explain import ExplainedPlan
 from feedweir.web.library import Health, Measure, Outcome, Sample
 
 
@@ -38,9 +39,14 @@ class LocalLibrary:
 
     def execute(self, text: str) -> Sequence[Outcome]:
         return [
-            Outcome(message=done.message, name=done.name, rows=tuple(map(_plain, done.rows)))
+            Outcome(
+                message=done.message, name=done.name, rows=tuple(map(_plain, done.rows)), advice=done.advice
+            )
             for done in self._weir.execute(text)
         ]
+
+    def plans(self, source: str) -> Sequence[ExplainedPlan]:
+        return self._weir.explain_plan(source)
 
     def health(self) -> Health:
         progress = self._service.progress()

@@ -58,5 +58,7 @@ def _text(statements: str, file: Path | None) -> str:
 def _print(outcome: Outcome) -> None:
     if outcome.message:
         typer.echo(outcome.message)
+    for advice in outcome.advice:
+        typer.echo(f"  note: {advice}")
     if outcome.rows:
         show_rows(outcome.rows, tuple(outcome.rows[0]), as_json=False)

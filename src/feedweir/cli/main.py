@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from feedweir import __version__
-from feedweir.cli import ask, delivery, doctor, execute, listing, run, transfer
+from feedweir.cli import ask, delivery, doctor, execute, listing, plan, run, transfer
 from feedweir.cli.context import Context
 from feedweir.errors import FeedweirError, SettingsError
 
@@ -29,7 +29,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     epilog="Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items()),
 )
-for module in (run, execute, ask, listing, delivery, doctor, transfer):
+for module in (run, execute, ask, plan, listing, delivery, doctor, transfer):
     module.add_to(app)
 
 

@@ -37,10 +37,15 @@ class StoredSource:
     conditions: tuple[Predicate, ...]
     shares: tuple[float, ...]
     """The share of the source's items that was expected to hold at each node."""
-    feeds: tuple[tuple[int, ...], ...]
-    """The keys that are answered at each node."""
+    names: tuple[tuple[tuple[int, int], ...], ...]
+    """The queries that are answered at each node: key, and number among those of the key."""
     watched: tuple[Predicate, ...]
     pairs: tuple[tuple[int, int], ...]
+
+    @property
+    def feeds(self) -> tuple[tuple[int, ...], ...]:
+        """The keys that are answered at each node."""
+        return tuple(tuple(key for key, _ in names) for names in self.names)
 
     @property
     def seconds(self) -> dict[str, float]:
@@ -102,9 +107,9 @@ def _loaded(path: str) -> StoredPlan:
 def _to_json(planned: PlannedSource) -> dict[str, Any]:
     tree = planned.filters.tree
     nodes = range(1, tree.count)
-    feeds: list[list[int]] = [[] for _ in range(tree.count)]
-    for (key, _), node in zip(planned.names, tree.node_of.tolist(), strict=True):
-        feeds[node].append(key)
+    names: list[list[tuple[int, int]]] = [[] for _ in range(tree.count)]
+    for name, node in zip(planned.names, tree.node_of.tolist(), strict=True):
+        names[node].append(name)
     place = {atom: number for number, atom in enumerate(planned.watched)}
     return {
         "source": planned.source,
@@ -116,7 +121,7 @@ def _to_json(planned: PlannedSource) -> dict[str, Any]:
         "asks": [predicate_to_json(planned.filters.residual_of(node)) for node in nodes],
         "conditions": [predicate_to_json(planned.filters.predicate_of(node)) for node in nodes],
         "shares": tree.selectivity.tolist(),
-        "feeds": feeds,
+        "names": names,
         "watched": [predicate_to_json(atom) for atom in planned.watched],
         "pairs": [[place[one], place[other]] for one, other in planned.pairs],
     }
@@ -136,7 +141,7 @@ def _from_json(row: dict[str, Any]) -> StoredSource:
         asks=(TRUE, *predicates("asks")),
         conditions=(TRUE, *predicates("conditions")),
         shares=tuple(row["shares"]),
-        feeds=tuple(map(tuple, row["feeds"])),
+        names=tuple(tuple((key, number) for key, number in names) for names in row["names"]),
         watched=predicates("watched"),
         pairs=tuple((one, other) for one, other in row["pairs"]),
     )

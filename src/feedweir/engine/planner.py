@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from feedweir.engine.plan_store import StoredPlan
 from feedweir.engine.planning import Asked, PlannedSource, asked_of_sources, planned_source
 from feedweir.optimize.drift import Drift, InForce, ReplanPolicy, drift_of, in_force, should_replan
 from feedweir.optimize.maintain import LivePlan
@@ -65,6 +66,19 @@ class Planner:
         self._kept = {source: kept for source, kept in self._kept.items() if source in asked}
         planned = (self._put_or_leave(source, asked[source], known, now) for source in sorted(asked))
         return tuple(one for one in planned if one is not None)
+
+    @property
+    def has_plans(self) -> bool:
+        return bool(self._kept)
+
+    def resume(self, stored: StoredPlan, known: Known, now: datetime) -> None:
+        """Take over plans that another process put in force."""
+        for source, plan in stored.items():
+            asked = {name: plan.conditions[node] for node, names in enumerate(plan.names) for name in names}
+            live, planning_s = _timed(lambda asked=asked, source=source: LivePlan.made(asked, known(source)))  # type: ignore[misc]
+            runs = [live.graph.registry.run_of(condition) for condition in plan.conditions]
+            nodes = [(runs[node], runs[parent]) for node, parent in enumerate(plan.parents) if node]
+            self._kept[source] = _Kept(live, now, planning_s, InForce(tuple(sorted(nodes))))
 
     def standings(self, known: Known, now: datetime) -> tuple[Standing, ...]:
         """What has become of the plans in force by what is known now; live plans believe it from here on."""

@@ -10,7 +10,14 @@ from datetime import datetime
 from feedweir.catalog import Catalog
 from feedweir.engine.directory import DataDirectory
 from feedweir.engine.observations import ObservationLog
-from feedweir.engine.plan_store import StoredPlan, load_plan, prune_plans, put_plan_in_force, save_plan
+from feedweir.engine.plan_store import (
+    StoredPlan,
+    load_plan,
+    plan_in_force,
+    prune_plans,
+    put_plan_in_force,
+    save_plan,
+)
 from feedweir.engine.planner import Known, Planner, Standing
 from feedweir.engine.planning import places_of, tree_of
 from feedweir.keeper.observing import statistics_of, take_in, weights_of
@@ -59,7 +66,10 @@ class Plans:
     def standings(self) -> tuple[Standing, ...]:
         """How the plans in force stand by what is known now."""
         with self._turn:
-            return self._planner.standings(self._known(), self._clock())
+            known, now = self._known(), self._clock()
+            if not self._planner.has_plans:
+                self._planner.resume(load_plan(self._directory, plan_in_force(self._directory)), known, now)
+            return self._planner.standings(known, now)
 
     def replan(self) -> tuple[str, ...]:
         """Make the plans anew that have drifted too far, as a new version of the set; their sources.

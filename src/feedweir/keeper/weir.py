@@ -25,10 +25,14 @@ from feedweir.keeper.compile import put_in_force, repair
 from feedweir.keeper.counting import count_hits
 from feedweir.keeper.library import Shelves
 from feedweir.keeper.materialise import Materialiser
+from feedweir.keeper.plan_views import explained_plans
 from feedweir.keeper.plans import Plans
 from feedweir.keeper.questions import Questions
 from feedweir.keeper.statements import Outcome, execute
+from feedweir.keeper.statements.outcome import PlanQuestion
 from feedweir.match.history import LookBack
+from feedweir.optimize.explain import ExplainedPlan, as_text
+from feedweir.plan.nodes import Node
 
 
 def now_utc() -> datetime:
@@ -63,7 +67,7 @@ class Weir:
 
     def execute(self, text: str) -> tuple[Outcome, ...]:
         """Carry out statements, all or none; they hold from the next batch on."""
-        return execute(self.catalog, text, self.clock(), answer=self.questions.answer)
+        return execute(self.catalog, text, self.clock(), answer=self._answer)
 
     def push(self, source: str, body: bytes, *, media_type: str = "") -> int:
         """Land a document as if it had been fetched from a source; returns its landing segment."""
@@ -117,6 +121,16 @@ class Weir:
     def explain(self, text: str) -> PlanExplanation:
         """How a query, or the feed of a name, is evaluated: its plan before and after every rule."""
         return self.questions.explain(text)
+
+    def explain_plan(self, source: str = "") -> tuple[ExplainedPlan, ...]:
+        """How the filters of a source, or of every source, are evaluated together, at which cost."""
+        return explained_plans(self.catalog, self.directory.plans, self.clock(), source)
+
+    def _answer(self, asked: Node | PlanQuestion) -> Outcome:
+        if not isinstance(asked, PlanQuestion):
+            return self.questions.answer(asked)
+        plans = self.explain_plan(asked.source)
+        return Outcome(message="\n\n".join(map(as_text, plans)), name=asked.source)
 
     def why(self, item: int | str, feed: str) -> Clause:
         """Clause by clause why an item (its number or guid) is or is not in a feed."""

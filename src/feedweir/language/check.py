@@ -14,6 +14,7 @@ from feedweir.language.statements import (
     CreateFeed,
     Describe,
     Explain,
+    ExplainPlan,
     Group,
     Member,
     Named,
@@ -57,6 +58,11 @@ def check(statement: Statement, names: Names) -> None:
             _check_query(query, names, statement.place)
         case Explain(inner):
             check(inner, names)
+        case ExplainPlan(source) if source:
+            _check_known(source, names, statement.place)
+            if names.kind_of(source) == "virtual":
+                hint = f"explain feed {source}"
+                refuse(statement.place, source, f"`{source}` is a virtual feed: sources have plans", hint)
         case AlterFeed(name, query=query):
             _check_known(name, names, statement.place)
             _check_alter(statement, names)

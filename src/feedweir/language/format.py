@@ -25,6 +25,7 @@ from feedweir.language.statements import (
     DropFeed,
     DropSubscription,
     Explain,
+    ExplainPlan,
     Group,
     Join,
     Member,
@@ -70,6 +71,8 @@ def format_statement(statement: Statement) -> str:
             return f"define window {format_name(name)} as {format_window(window)}"
         case Explain(inner):
             return f"explain {format_statement(inner)}"
+        case ExplainPlan(source):
+            return f"explain plan {format_name(source)}" if source else "explain plan"
 
 
 def format_query(query: Query) -> str:

@@ -10,7 +10,7 @@ from feedweir.language.manage import alter, define, describe, drop, show
 from feedweir.language.predicates import Predicate
 from feedweir.language.roses import create, query, register, subscribe
 from feedweir.language.select import begins_query, select
-from feedweir.language.statements import Ask, CreateFeed, Explain, Named, Place, Query, Statement
+from feedweir.language.statements import Ask, CreateFeed, Explain, ExplainPlan, Named, Place, Query, Statement
 from feedweir.language.suggest import near
 from feedweir.language.tokens import Cursor
 from feedweir.language.values import name
@@ -82,16 +82,19 @@ def _ask(c: Cursor, place: Place) -> Ask:
     return Ask(query(c), place)
 
 
-def _explain(c: Cursor, place: Place) -> Explain:
-    """`explain create feed …`, `explain from …`, `explain feed N`."""
+def _explain(c: Cursor, place: Place) -> Explain | ExplainPlan:
+    """`explain create feed …`, `explain from …`, `explain feed N`, `explain plan [S]`."""
     start = c.at
+    if c.accept("plan"):
+        return ExplainPlan("" if c.words[c.at] in _ENDS else name(c, "the name of a source"), place)
     if c.accept("feed"):
         return Explain(Ask(Query(Named(name(c))), place), place)
     c.enter()
     inner = _statement(c)
     c.leave()
     if not isinstance(inner, (Ask, CreateFeed)):
-        raise c.error("only queries have a plan", at=start, expected=("create feed …", "from …", "feed NAME"))
+        expected = ("create feed …", "from …", "feed NAME", "plan")
+        raise c.error("only queries have a plan", at=start, expected=expected)
     return Explain(inner, place)
 
 

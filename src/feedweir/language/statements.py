@@ -232,6 +232,14 @@ class Explain:
     place: Place | None = field(default=None, compare=False, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class ExplainPlan:
+    """The shared plan by which the filters of a source are evaluated; of every source without a name."""
+
+    source: str = ""
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
 Statement: TypeAlias = (
     RegisterFeed
     | CreateFeed
@@ -245,4 +253,5 @@ Statement: TypeAlias = (
     | Show
     | DefineWindow
     | Explain
+    | ExplainPlan
 )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from feedweir.optimize.factorise import FactoredFilters
 from feedweir.optimize.tree import ROOT
 from feedweir.plan.predicates import Predicate
 
 ShowPredicate = Callable[[Predicate], str]
+MAX_ADVICE = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,17 @@ class ExplainedNode:
 
 
 @dataclass(frozen=True, slots=True)
+class Execution:
+    """How a plan is executed, and what that was expected to take."""
+
+    way: str = ""
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    """For an item, by every way that there was to choose from."""
+    sampled: float = 0.0
+    """Items, fading, that the shares come from; 0 when they are assumed."""
+
+
+@dataclass(frozen=True, slots=True)
 class ExplainedPlan:
     """The plan of one source, its nodes in the order of a walk from the source down."""
 
@@ -45,10 +57,29 @@ class ExplainedPlan:
     cost: float
     naive_cost: float
     nodes: tuple[ExplainedNode, ...]
+    execution: Execution = Execution()
+    advice: tuple[str, ...] = ()
 
     @property
     def ratio(self) -> float:
         return self.cost / self.naive_cost if self.naive_cost else 0.0
+
+    @property
+    def measured_cost(self) -> float | None:
+        """The sum over all nodes, when all were counted."""
+        costs = [node.measured_cost for node in self.nodes if node.number != ROOT]
+        return sum(cost for cost in costs if cost is not None) if costs and None not in costs else None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanNodes:
+    """A filter tree in words: of each node its parent, what it asks, what holds there, how often, and for whom."""
+
+    parents: Sequence[int]
+    asks: Sequence[str]
+    conditions: Sequence[str]
+    shares: Sequence[float]
+    feeds: Sequence[Sequence[str]]
 
 
 def explain_plan(
@@ -64,29 +95,51 @@ def explain_plan(
     second by node.
     """
     tree = factored.tree
-    named: dict[int, list[str]] = {}
+    named: list[list[str]] = [[] for _ in range(tree.count)]
     for feed, node in zip(feeds, tree.node_of.tolist(), strict=True):
-        named.setdefault(node, []).append(feed)
-    shared = _shared(tree.parent.tolist(), named)
+        named[node].append(feed)
+    nodes = PlanNodes(
+        tree.parent.tolist(),
+        ["", *(show(factored.residual_of(node)) for node in range(1, tree.count))],
+        ["", *(show(factored.predicate_of(node)) for node in range(1, tree.count))],
+        tree.selectivity.tolist(),
+        named,
+    )
+    return explain_nodes(nodes, source=source, rate=rate, measured=measured)
+
+
+def explain_nodes(
+    nodes: PlanNodes,
+    *,
+    source: str,
+    rate: float = 1.0,
+    measured: Mapping[int, float] | None = None,
+    execution: Execution = Execution(),  # noqa: B008 - a frozen value
+    never: Collection[int] = (),
+) -> ExplainedPlan:
+    """Explain a tree that is given in words; `never` are the nodes at which nothing can hold."""
+    shared = _shared(nodes.parents, nodes.feeds)
 
     def explained(node: int) -> ExplainedNode:
-        parent = int(tree.parent[node])
-        rate_in = rate * (float(tree.selectivity[parent]) if node != ROOT else 1.0)
+        parent = nodes.parents[node]
+        rate_in = rate * (nodes.shares[parent] if node != ROOT else 1.0)
         return ExplainedNode(
             number=node,
             parent=parent,
-            asks=show(factored.residual_of(node)) if node != ROOT else "",
-            condition=show(factored.predicate_of(node)) if node != ROOT else "",
-            feeds=tuple(sorted(named.get(node, ()))),
+            asks=nodes.asks[node],
+            condition=nodes.conditions[node],
+            feeds=tuple(sorted(nodes.feeds[node])),
             shared_by=shared[node],
             rate_in=rate_in,
-            rate_out=rate * float(tree.selectivity[node]),
+            rate_out=rate * nodes.shares[node],
             cost=rate_in if node != ROOT else 0.0,
             measured_cost=(measured or {}).get(node),
         )
 
-    nodes = tuple(explained(node) for node in _depth_first(tree.parent.tolist()))
-    return ExplainedPlan(source, rate, tree.cost * rate, tree.naive_cost * rate, nodes)
+    found = tuple(explained(node) for node in _depth_first(nodes.parents))
+    cost = sum(node.cost for node in found)
+    naive = rate * sum(map(len, nodes.feeds))
+    return ExplainedPlan(source, rate, cost, naive, found, execution, _advice(nodes, never))
 
 
 def as_text(plan: ExplainedPlan, *, max_feeds: int = 5) -> str:
@@ -96,12 +149,12 @@ def as_text(plan: ExplainedPlan, *, max_feeds: int = 5) -> str:
         f"({plan.ratio:.1%} of {plan.naive_cost:.4g} without sharing)"
     )
     depth = {-1: -1}
-    lines = [head]
+    lines = [head, *_executed(plan.execution)]
     for node in plan.nodes:
         depth[node.number] = depth[node.parent] + 1
         if node.number != ROOT or node.feeds:
             lines.append("  " * depth[node.number] + _line(node, max_feeds))
-    return "\n".join(lines)
+    return "\n".join([*lines, *(f"note: {advice}" for advice in plan.advice)])
 
 
 def as_json(plan: ExplainedPlan) -> str:
@@ -115,6 +168,11 @@ def as_value(plan: ExplainedPlan) -> dict[str, object]:
         "rate": plan.rate,
         "cost": plan.cost,
         "naive_cost": plan.naive_cost,
+        "measured_cost": plan.measured_cost,
+        "way": plan.execution.way,
+        "predicted_seconds_an_item": dict(plan.execution.seconds),
+        "sampled_items": plan.execution.sampled,
+        "advice": list(plan.advice),
         "nodes": [
             {
                 "node": node.number,
@@ -148,6 +206,36 @@ def as_dot(plan: ExplainedPlan) -> str:
     return "\n".join([*lines, "}"])
 
 
+def _executed(execution: Execution) -> list[str]:
+    """The way that was chosen, beside the others."""
+    if not execution.way:
+        return []
+    times = ", ".join(f"{way} {1e6 * seconds:.2g} µs" for way, seconds in sorted(execution.seconds.items()))
+    known = (
+        f"by {execution.sampled:.3g} sampled items"
+        if execution.sampled
+        else "assumed, nothing was counted yet"
+    )
+    return [f"by {execution.way} (an item: {times}; shares {known})"]
+
+
+def _advice(nodes: PlanNodes, never: Collection[int]) -> tuple[str, ...]:
+    """What the tree knows of feeds that answer alike, contain each other, or answer nothing."""
+    found: list[str] = []
+    holder: dict[int, str] = {}
+    for node, parent in enumerate(nodes.parents):
+        first, *others = sorted(nodes.feeds[node]) or [""]
+        above = holder.get(parent, "") if node != ROOT else ""
+        # what asks for everything contains all others, which is no news
+        holder[node] = (first or above) if node != ROOT else ""
+        if node in never:
+            found += [f"{feed} can never match" for feed in sorted(nodes.feeds[node])]
+        elif node != ROOT:
+            found += [f"{feed} is equal to {first}" for feed in others if feed != first]
+            found += [f"{first} is contained in {above}"] if first and above and above != first else []
+    return tuple(found[:MAX_ADVICE])
+
+
 def _line(node: ExplainedNode, max_feeds: int) -> str:
     named = _listed(node.feeds, max_feeds)
     parts = [node.asks or "every item", f"in {node.rate_in:.3g}/s", f"out {node.rate_out:.3g}/s"]
@@ -173,15 +261,15 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _shared(parent: list[int], named: Mapping[int, Sequence[str]]) -> list[int]:
+def _shared(parent: Sequence[int], named: Sequence[Sequence[str]]) -> list[int]:
     """How many feeds hang on each node; children have higher numbers than parents."""
-    shared = [len(named.get(node, ())) for node in range(len(parent))]
+    shared = [len(feeds) for feeds in named]
     for node in range(len(parent) - 1, ROOT, -1):
         shared[parent[node]] += shared[node]
     return shared
 
 
-def _depth_first(parent: list[int]) -> list[int]:
+def _depth_first(parent: Sequence[int]) -> list[int]:
     children: dict[int, list[int]] = {}
     for node in range(len(parent) - 1, ROOT, -1):
         children.setdefault(parent[node], []).append(node)

@@ -21,12 +21,14 @@ from feedweir.web.door import Door
 from feedweir.web.library import Health, Outcome
 from feedweir.web.measuring import Meter
 from feedweir.web.negotiate import is_same_site
+from feedweir.web.plans import plan_routes
 from feedweir.web.respond import json_response
 
 
 def program_routes(door: Door, meter: Meter) -> APIRouter:
     """Everything that programs and operators ask for."""
     router = APIRouter()
+    router.include_router(plan_routes(door))
     library = door.library
 
     @router.post("/v1/statements")
@@ -68,8 +70,10 @@ def program_routes(door: Door, meter: Meter) -> APIRouter:
 
 
 def _result(outcome: Outcome) -> dict[str, object]:
-    """Rows only where something was asked."""
+    """Rows only where something was asked, advice only where there is any."""
     told: dict[str, object] = {"message": outcome.message, "name": outcome.name}
+    if outcome.advice:
+        told["advice"] = list(outcome.advice)
     return {**told, "rows": list(outcome.rows)} if outcome.rows else told
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from feedweir.deliver.view import EntryView, FeedKind, FeedSummary, FeedView
+from feedweir.optimize.explain import ExplainedPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,8 @@ class Outcome:
     """The feed or subscription it was about."""
     rows: tuple[dict[str, object], ...] = ()
     """What a statement that asks was answered, ready for JSON."""
+    advice: tuple[str, ...] = ()
+    """What a new feed has in common with others."""
 
 
 class Library(Protocol):
@@ -71,6 +74,9 @@ class Library(Protocol):
 
     def execute(self, text: str) -> Sequence[Outcome]:
         """Run statements, all or none; raises `LanguageError` and `CatalogError`."""
+
+    def plans(self, source: str) -> Sequence[ExplainedPlan]:
+        """The plan in force of a source, or of every source without a name; raises `CatalogError`."""
 
     def health(self) -> Health:
         """Cheap: it is asked every few seconds."""

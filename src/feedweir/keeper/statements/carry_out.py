@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from feedweir.catalog import Catalog
 from feedweir.errors import LanguageError
 from feedweir.keeper.names import DefinedNames
 from feedweir.keeper.statements import asking, feeds, showing, subscriptions
-from feedweir.keeper.statements.outcome import Desk, Outcome, Question
+from feedweir.keeper.statements.advising import advice_for
+from feedweir.keeper.statements.outcome import Desk, Outcome, PlanQuestion, Question
 from feedweir.language import Statement, check, parse
 from feedweir.language.statements import (
     AlterFeed,
@@ -21,29 +23,31 @@ from feedweir.language.statements import (
     DropFeed,
     DropSubscription,
     Explain,
+    ExplainPlan,
     RegisterFeed,
     Show,
     Subscribe,
 )
 from feedweir.plan.nodes import Node
 
-Answer = Callable[[Node], Outcome]
-"""Tries an expanded plan out."""
+Answer = Callable[[Node | PlanQuestion], Outcome]
+"""Tries an expanded plan out, or tells the plan of a source."""
 
 
 def execute(
     catalog: Catalog, text: str, now: datetime, *, owner: str = "", answer: Answer | None = None
 ) -> tuple[Outcome, ...]:
-    """Carry out a script; queries without a name are answered after it, so that asking holds up nobody who changes."""
+    """Carry out a script; what is asked is answered after it, so that asking holds up nobody who changes."""
     statements = parse(text)
     with catalog.transaction():
         _, definitions = catalog.feeds.definitions()
         desk = Desk(catalog, DefinedNames(definitions), now, owner)
         done = [_carry_out(desk, statement) for statement in statements]
-    return tuple(_answered(one, answer) for one in done)
+    advised = advice_for([one.name for one in statements if isinstance(one, CreateFeed)], desk)
+    return tuple(_with_advice(_answered(one, answer), advised) for one in done)
 
 
-def _carry_out(desk: Desk, statement: Statement) -> Outcome | Question:
+def _carry_out(desk: Desk, statement: Statement) -> Outcome | Question | PlanQuestion:
     check(statement, desk.names)
     match statement:
         case RegisterFeed():
@@ -66,15 +70,21 @@ def _carry_out(desk: Desk, statement: Statement) -> Outcome | Question:
             return showing.show(desk, statement)
         case Explain():
             return asking.explain(desk, statement)
+        case ExplainPlan(source):
+            return PlanQuestion(source)
         case Ask():
             return asking.ask(desk, statement)
         case DefineWindow(name):
             return Outcome(message=f"{name} names a window in this script", name=name)
 
 
-def _answered(done: Outcome | Question, answer: Answer | None) -> Outcome:
+def _with_advice(done: Outcome, advised: Mapping[str, tuple[str, ...]]) -> Outcome:
+    return replace(done, advice=advised[done.name]) if done.name in advised else done
+
+
+def _answered(done: Outcome | Question | PlanQuestion, answer: Answer | None) -> Outcome:
     if isinstance(done, Outcome):
         return done
     if answer is None:
         raise LanguageError("nothing is stored here that a query could be asked about")
-    return answer(done.plan)
+    return answer(done.plan if isinstance(done, Question) else done)

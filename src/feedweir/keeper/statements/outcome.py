@@ -20,6 +20,8 @@ class Outcome:
     """The feed or subscription it was about."""
     rows: tuple[dict[str, Any], ...] = ()
     """What a statement that asks was answered."""
+    advice: tuple[str, ...] = ()
+    """What a new feed has in common with others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,13 @@ class Question:
     """A query to be tried out once the script is carried out; its virtual feeds are replaced by what they were then."""
 
     plan: Node
+
+
+@dataclass(frozen=True, slots=True)
+class PlanQuestion:
+    """Asks for the plan in force of a source, or of all."""
+
+    source: str
 
 
 @dataclass(frozen=True, slots=True)

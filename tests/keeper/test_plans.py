@@ -1,0 +1,246 @@
+"""Plans of a running installation: from what was counted, kept through changes, made anew without a lost element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from feedweir.engine.directory import current_version
+from feedweir.engine.observations import MOST_OF_A_SOURCE
+from feedweir.engine.plan_store import load_plan, plan_in_force
+from feedweir.errors import CatalogError
+from feedweir.keeper.observing import LANDMARK, growth, remembered_s, statistics_of, weights_of
+from feedweir.keeper.plans import Plans
+from feedweir.keeper.weir import Weir
+from feedweir.optimize.drift import ReplanPolicy
+from feedweir.optimize.explain import as_text
+from feedweir.optimize.statistics import HALF_LIFE_S
+from feedweir.plan.predicates import Contains, Term
+
+WORDS = [f"w{number}" for number in range(20)]
+EAGER = ReplanPolicy(threshold=0.1, horizon_s=1e9, min_interval_s=0.0)
+
+
+class Hours:
+    """A clock that goes on by an hour when told."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 3, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def pass_(self, hours: float = 1.0) -> None:
+        self.now += timedelta(hours=hours)
+
+
+@pytest.fixture
+def clock() -> Hours:
+    return Hours()
+
+
+@pytest.fixture
+def weir(tmp_path: Path, clock: Hours) -> Iterator[Weir]:
+    with Weir.open(tmp_path, clock=clock) as opened:
+        opened.execute("register feed http://x.org/a as A; register feed http://x.org/b as B")
+        yield opened
+
+
+def document(number: int, titles: list[str]) -> bytes:
+    entries = "".join(
+        f"<item><guid>{number}-{place}</guid><title>{title}</title></item>"
+        for place, title in enumerate(titles)
+    )
+    return f'<rss version="2.0"><channel><title>x</title>{entries}</channel></rss>'.encode()
+
+
+def create(weir: Weir, feeds: dict[str, tuple[str, ...]], source: str = "A") -> None:
+    conditions = {
+        name: " and ".join(f"title contains '{word}'" for word in words) for name, words in feeds.items()
+    }
+    weir.execute(
+        ";".join(
+            f"create or replace feed {name} from {source} where {text}" for name, text in conditions.items()
+        )
+    )
+
+
+def title(word: str) -> Contains:
+    return Contains("title", (Term(word),), 1)
+
+
+def known(weir: Weir, source: str = "A"):
+    record = weir.catalog.feeds.named(source)
+    return statistics_of(weights_of(weir.catalog, record.id), record.created_at, weir.clock())
+
+
+def test_what_tasks_count_becomes_shares_and_rates(weir: Weir, clock: Hours) -> None:
+    create(weir, {"F1": ("sun", "rain"), "F2": ("sun", "wind")})
+    weir.push("A", document(1, ["sun rain"] * 6 + ["sun wind"] * 3 + ["fog"] * 3))
+    clock.pass_()
+    weir.run()
+    found = known(weir)
+    assert found.items == pytest.approx(12)
+    assert found.rate == pytest.approx(12 / 3600, rel=0.01)
+    assert found.atoms[title("sun")] == pytest.approx(9)
+    assert found.atoms[title("rain")] == pytest.approx(6)
+    assert found.pairs[title("rain"), title("sun")] == pytest.approx(6)
+    assert not list(weir.directory.observations.glob("*.json"))
+
+
+def test_counts_fade_and_are_taken_in_once(weir: Weir, clock: Hours) -> None:
+    create(weir, {"F1": ("sun", "rain")})
+    weir.push("A", document(1, ["sun"] * 10))
+    weir.run()
+    weir.tidy()
+    before = known(weir)
+    clock.pass_(HALF_LIFE_S / 3600)
+    weir.tidy()
+    after = known(weir)
+    assert after.atoms[title("sun")] == pytest.approx(before.atoms[title("sun")] / 2)
+    assert after.items == pytest.approx(before.items / 2)
+
+
+def test_no_more_items_of_a_source_are_looked_at_than_allowed(weir: Weir) -> None:
+    create(weir, {"F1": ("sun", "rain")})
+    weir.push("A", document(1, [f"sun {number}" for number in range(200)]))
+    weir.push("B", document(2, ["rain"] * 3))
+    weir.run()
+    assert known(weir, "A").items == pytest.approx(MOST_OF_A_SOURCE)
+    assert known(weir, "A").atoms[title("sun")] == pytest.approx(MOST_OF_A_SOURCE)
+    assert known(weir, "B").items == pytest.approx(3)
+
+
+def test_what_is_watched_late_begins_at_what_was_assumed(weir: Weir) -> None:
+    create(weir, {"F1": ("sun", "rain")})
+    weir.push("A", document(1, ["sun"] * 20))
+    weir.run()
+    create(weir, {"F2": ("wind", "hail")})
+    weir.push("A", document(2, ["wind"] * 20))
+    weir.run()
+    assert known(weir).atoms[title("wind")] == pytest.approx(20 + 0.05 * 20)
+
+
+def test_feeds_that_come_change_and_go_are_in_the_plan(weir: Weir) -> None:
+    create(weir, {"F1": ("sun", "rain"), "F2": ("sun", "wind"), "F3": ("sun", "hail")})
+    weir.refresh_set()
+    assert "title contains 'sun'  in 1/s" in as_text(weir.explain_plan("A")[0])
+    weir.execute("drop feed F2; drop feed F3")
+    create(weir, {"F1": ("sun", "fog")})
+    weir.refresh_set()
+    (plan,) = weir.explain_plan("A")
+    assert {feed for node in plan.nodes for feed in node.feeds} == {"A", "F1"}
+    assert {node.condition for node in plan.nodes if "F1" in node.feeds} == {
+        "title contains 'sun' and title contains 'fog'"
+    }
+
+
+def drifted(weir: Weir, clock: Hours, random: Random) -> dict[str, tuple[str, ...]]:
+    """Feeds planned when the first words are frequent; then the last ones are."""
+    feeds = {
+        f"F{number}": tuple(sorted(random.sample(WORDS[:6], 1) + random.sample(WORDS[14:], 2)))
+        for number in range(40)
+    }
+    create(weir, feeds)
+    publish(weir, clock, 1, random, frequent=WORDS[14:])
+    create(weir, {"Final": (WORDS[0],)})
+    feeds["Final"] = (WORDS[0],)
+    weir.refresh_set()
+    return feeds
+
+
+def publish(weir: Weir, clock: Hours, number: int, random: Random, *, frequent: list[str]) -> list[str]:
+    rare = [word for word in WORDS if word not in frequent]
+    titles = [
+        " ".join(sorted({*random.sample(frequent, 4), *random.sample(rare, 1)}))
+        for _ in range(MOST_OF_A_SOURCE)
+    ]
+    weir.push("A", document(number, titles))
+    clock.pass_()
+    weir.run()
+    return titles
+
+
+def test_a_plan_that_has_drifted_is_made_anew_and_no_element_is_lost_or_repeated(
+    weir: Weir, clock: Hours
+) -> None:
+    weir.plans = Plans(weir.catalog, weir.directory, clock, EAGER)
+    random = Random(7)
+    feeds = drifted(weir, clock, random)
+    weir.plans = Plans(weir.catalog, weir.directory, clock, EAGER)
+    titles = publish(weir, clock, 2, random, frequent=WORDS[14:])
+    version, name = current_version(weir.directory.sets), plan_in_force(weir.directory.plans)
+    for number in range(3, 7):
+        titles += publish(weir, clock, number, random, frequent=WORDS[:6])
+    assert current_version(weir.directory.sets) > version
+    assert plan_in_force(weir.directory.plans) != name
+    for feed, words in feeds.items():
+        found = sorted(item.title for item in weir.items(feed, 1000) if item.identity[0] in "23456")
+        assert found == sorted(title for title in titles if set(words) <= set(title.split()))
+
+
+def test_the_drift_that_is_measured_falls_when_a_plan_is_made_anew(weir: Weir, clock: Hours) -> None:
+    patient = ReplanPolicy(threshold=0.1, horizon_s=1e9, min_interval_s=1e12)
+    weir.plans = Plans(weir.catalog, weir.directory, clock, patient)
+    random = Random(7)
+    drifted(weir, clock, random)
+    for number in range(2, 5):
+        publish(weir, clock, number, random, frequent=WORDS[:6])
+    (stale,) = [standing for standing in weir.plans.standings() if standing.source == "A"]
+    assert stale.drift.excess > 0.1
+    assert not stale.is_stale
+    assert weir.plans.replan() == ()
+    assert load_plan(weir.directory.plans, plan_in_force(weir.directory.plans))["A"].items < 100
+    weir.catalog.feeds.renew()
+    weir.refresh_set()
+    (fresh,) = [standing for standing in weir.plans.standings() if standing.source == "A"]
+    assert fresh.drift.excess < 0.05
+
+
+def test_measured_costs_stand_beside_predicted_ones(weir: Weir, clock: Hours) -> None:
+    create(weir, {"F1": ("sun", "rain"), "F2": ("sun", "wind"), "F3": ("sun", "hail"), "F4": ("sun", "fog")})
+    weir.push("A", document(1, ["sun rain"] * 5 + ["fog"] * 15))
+    clock.pass_()
+    weir.run()
+    (plan,) = weir.explain_plan("A")
+    rate = 20 / 3600
+    (shared,) = [node for node in plan.nodes if node.condition == "title contains 'sun'"]
+    assert shared.measured_cost == pytest.approx(rate, rel=0.01)
+    below = [node for node in plan.nodes if node.parent == shared.number]
+    assert [node.measured_cost for node in below] == [pytest.approx(rate / 4, rel=0.01)] * 4
+
+
+def test_without_a_set_there_is_no_plan_to_show(weir: Weir) -> None:
+    with pytest.raises(CatalogError, match="no plan"):
+        weir.explain_plan()
+    with pytest.raises(CatalogError, match="has no plan yet"):
+        weir.execute("explain plan A")
+    weir.refresh_set()
+    assert [plan.source for plan in weir.explain_plan()] == ["A", "B"]
+
+
+@pytest.mark.parametrize(
+    ("condition", "advice"),
+    [
+        ("title contains 'rain' and title contains 'sun'", "New is equal to Old"),
+        ("title contains 'sun rain' and title contains 'wind'", "New is contained in Old"),
+        ("title contains 'sun'", "New contains Old"),
+        ("title contains 'sun' and not title contains 'sun'", "New can never match"),
+    ],
+)
+def test_who_creates_a_feed_is_told_how_it_relates_to_others(weir: Weir, condition: str, advice: str) -> None:
+    create(weir, {"Old": ("sun", "rain")})
+    create(weir, {"Elsewhere": ("sun", "rain")}, source="B")
+    (done,) = weir.execute(f"create feed New from A where {condition}")
+    assert done.advice == (advice,)
+
+
+def test_an_item_of_today_weighs_twice_as_much_as_one_of_a_half_life_ago() -> None:
+    later = LANDMARK + timedelta(seconds=HALF_LIFE_S)
+    assert growth(later) == pytest.approx(2 * growth(LANDMARK))
+    assert remembered_s(60.0) == pytest.approx(60.0, rel=0.001)
+    assert remembered_s(1e12) == pytest.approx(HALF_LIFE_S / 0.6931, rel=0.001)
