@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 
 import pyarrow as pa
 
@@ -27,14 +27,20 @@ class Shelves:
     ) -> Sequence[FeedSummary]:
         """Feeds of a kind (None: of both) by name, from the first name greater than `after`."""
         records = self._catalog.feeds.all(kind=kind, after=after, limit=limit)
-        sources = {source.name: source for source in self._catalog.sources.all()}
-        failures = {failure.resource: failure for failure in self._catalog.failures.latest(limit=10_000)}
+        sources = self._sources(record.name for record in records if record.kind == "source")
+        failures = self._catalog.failures.last_of("source", sources)
+        failures |= self._catalog.failures.last_of(
+            "feed", [record.name for record in records if record.name not in sources]
+        )
+        counts, newest = self._store.figures([record.id for record in records])
+        times = self._times(newest[newest > 0].tolist())
         return [
-            self._summary(record, sources.get(record.name), failures.get(record.name)) for record in records
+            _summary(record, sources.get(record.name), failures.get(record.name), count, times.get(seq))
+            for record, count, seq in zip(records, counts.tolist(), newest.tolist(), strict=True)
         ]
 
     def count(self, kind: FeedKind) -> int:
-        return len(self._catalog.feeds.all(kind=kind))
+        return self._catalog.feeds.count(kind)
 
     def feed(self, name: str, limit: int) -> FeedView | None:
         """The feed with its newest `limit` entries; None when there is no such feed."""
@@ -72,8 +78,7 @@ class Shelves:
         return found
 
     def near_names(self, name: str) -> Sequence[str]:
-        names = [record.name for record in self._catalog.feeds.all()]
-        return get_close_matches(name, names, n=3, cutoff=0.5)
+        return self._catalog.feeds.near(name)
 
     def newest(self, feed: int, limit: int) -> list[Item]:
         """The newest items of a feed, each in the latest revision that reached it."""
@@ -95,7 +100,7 @@ class Shelves:
 
     def _entries(self, items: list[Item], feed: int | None = None) -> list[EntryView]:
         """`feed` is where they are shown: what its joins found stands with them."""
-        sources = {source.name: source for source in self._catalog.sources.all()}
+        sources = self._sources(item.source for item in items)
         joined = {} if feed is None else self._store.annotations(feed, [item.seq for item in items])
         seqs = {seq for joins in joined.values() for found in joins.values() for seq in found}
         seqs.update(seq for item in items for seq in item.made_of)
@@ -108,26 +113,38 @@ class Shelves:
     def _source(self, record: FeedRecord) -> SourceRecord | None:
         if record.kind != "source":
             return None
-        return next((each for each in self._catalog.sources.all() if each.name == record.name), None)
+        return self._sources([record.name]).get(record.name)
 
-    def _summary(
-        self, record: FeedRecord, source: SourceRecord | None, failure: Failure | None
-    ) -> FeedSummary:
-        about = source.state.description if source else {}
-        newest = self.newest(record.id, 1)
-        return FeedSummary(
-            name=record.name,
-            kind=record.kind,
-            title=about.get("title", ""),
-            description=about.get("description", ""),
-            url=source.state.url if source else "",
-            home_link=about.get("link", ""),
-            definition=record.statement,
-            item_count=len(self._store.seqs(record.id)),
-            last_item=newest[0].time if newest else None,
-            failure=_current(failure, source),
-            failure_count=source.state.failures if source else 0,
-        )
+    def _sources(self, names: Iterable[str]) -> dict[str, SourceRecord]:
+        return {record.name: record for record in self._catalog.sources.several(names)}
+
+    def _times(self, seqs: list[int]) -> dict[int, datetime]:
+        """When the items of these numbers are from."""
+        items = items_of(self._store.items(seqs)) if seqs else ()
+        return {item.seq: item.time for item in items}
+
+
+def _summary(
+    record: FeedRecord,
+    source: SourceRecord | None,
+    failure: Failure | None,
+    item_count: int,
+    last_item: datetime | None,
+) -> FeedSummary:
+    about = source.state.description if source else {}
+    return FeedSummary(
+        name=record.name,
+        kind=record.kind,
+        title=about.get("title", ""),
+        description=about.get("description", ""),
+        url=source.state.url if source else "",
+        home_link=about.get("link", ""),
+        definition=record.statement,
+        item_count=item_count,
+        last_item=last_item,
+        failure=_current(failure, source),
+        failure_count=source.state.failures if source else 0,
+    )
 
 
 def joins_of(item: Item, joined: Annotations) -> dict[str, tuple[int, ...]]:
