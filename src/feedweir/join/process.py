@@ -384,6 +384,9 @@ def _reach(level: Level, state: JoinState, bounds: JoinBounds) -> Reach:
     streams = {}
     for stream, count in level.horizon_documents.items():
         numbers = state.stream_documents(stable_number(stream))
+        if is_inner(stream):
+            # All matches that one document completed are one event, and stay as long as it does.
+            numbers = numbers[np.unique(state.sequence(numbers)[0], return_index=True)[1]]
         streams[stable_number(stream)] = int(numbers[-count]) if len(numbers) >= count else 0
     return Reach(time, state.next_number - bounds.max_documents, streams)
 
