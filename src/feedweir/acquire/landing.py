@@ -86,6 +86,16 @@ class LandingLog:
         """The segments that exist with `after < segment <= upto`."""
         return range(max(after, 0) + 1, min(upto, self.latest()) + 1)
 
+    def reach(self, after: int, max_bytes: int) -> int:
+        """The last of the segments behind `after` that have no more bytes together, and at least the first of them."""
+        last, size = after, 0
+        for segment in self.segments(after, self.latest()):
+            size += self.path(segment).stat().st_size
+            if last > after and size > max_bytes:
+                break
+            last = segment
+        return last
+
     def path(self, segment: int) -> Path:
         """Where a segment is, or will be."""
         return self.directory / f"{segment:0{_DIGITS}d}{_SUFFIX}"
