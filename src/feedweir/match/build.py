@@ -102,7 +102,7 @@ def _built(
     rarity = Rarity.of(counts, len(table), frequencies)
     _find_conjunctions(draft, keys, rarity)
     _find_by_segments(draft)
-    words = sorted(counts, key=lambda word: (-rarity.of_word(word), word))
+    words = [word for _, word in sorted((-rarity.of_word(word), word) for word in counts)]
     numbering = numbered(words, sorted(set(prefixes)))
     index = _assembled(keys, keywords, draft, numbering, scopes, rarity)
     if progress:
@@ -242,7 +242,7 @@ def _assembled(
     paths, entries, checked = _paths(draft, numbering, programs, rarity)
     forest = forest_of(draft.trees, numbering.atom_id, programs, rarity)
     values = value_table(numbering)
-    probabilities = np.array([rarity(atom) for atom in numbering.atoms()], np.float64)
+    probabilities = _probabilities(numbering, rarity)
     word_ids = np.array([numbering.words[word] for word in keywords.words], np.int32)
     lengths = np.concatenate([np.diff(keywords.offsets), [len(path) for path in paths]]).astype(np.int64)
     atoms = np.concatenate([word_ids[keywords.ids], *(np.array(path, np.int32) for path in paths)])
@@ -271,6 +271,14 @@ def _assembled(
         forest=forest,
         trees=tuple((one.tree.source, one.tree.plan) for one in draft.trees),
     )
+
+
+def _probabilities(numbering: Numbering, rarity: Rarity) -> Array:
+    """Those of all atoms, by number; words come first and are many, so they take the short way."""
+    n_words = len(numbering.words)
+    words = np.fromiter(map(rarity.of_word, numbering.words), np.float64, n_words)
+    others = [rarity(atom) for atom in numbering.atoms_but_words()]
+    return np.concatenate([words, np.array(others, np.float64)])
 
 
 def _paths(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from feedweir.items.text import analyse, distinct
+from feedweir.items.text import Tokens, analyse, distinct
 from feedweir.match.arrays import Array
 from feedweir.match.trie import MAX_DEPTH
 from feedweir.match.trie_kernels import drop_repeats
@@ -38,10 +39,18 @@ def keywords_of(table: pa.Table) -> Keywords:
     keep = np.repeat(is_plain, lengths)
     ids = every_id[tokens.offsets[:-1][keep]]
     used, ids = np.unique(ids, return_inverse=True)
-    words = tuple(tokens.word(first) for first in firsts[used].tolist())
+    words = tuple(_words_of(tokens, firsts[used]))
     offsets = np.concatenate([[0], np.cumsum(lengths[is_plain])])
     offsets, ids = drop_repeats(offsets, ids.astype(np.int32))
     return Keywords(rows[is_plain], offsets, ids, words)
+
+
+def _words_of(tokens: Tokens, numbers: Array) -> Iterator[str]:
+    data = tokens.text.tobytes()
+    starts = tokens.starts[numbers]
+    ends = starts + tokens.lengths[numbers]
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        yield data[start:end].decode()
 
 
 def _may_be_plain(table: pa.Table) -> Array:

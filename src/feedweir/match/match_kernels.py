@@ -16,6 +16,9 @@ from feedweir.items.memory_kernels import ask_for
 _ONE, _U3, _U7 = np.uint32(1), np.uint32(3), np.uint32(7)
 _LINE = np.uint32(16)
 """Numbers of a block in a line of the cache."""
+_FEW, _MANY = 32, 400
+"""Numbers up to which insertion sorts fastest; from which on wide digits pay."""
+_DIGIT, _WIDE_DIGIT = 8, 11
 
 OP_ATOM, OP_PHRASE, OP_WITHIN, OP_ASK, OP_NOT, OP_ALL, OP_ANY, OP_COUNT, OP_ALL_ATOMS, OP_REQUIRE = range(10)
 FALSE, UNKNOWN, TRUE = 0, 1, 2
@@ -438,89 +441,123 @@ def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_
 
 @njit(cache=True, nogil=True)
 def in_order(rows, queries, keys, removed):  # type: ignore[no-untyped-def]
-    """Pairs that come row by row, as (rows, keys) sorted within each row and each once; `queries` is left sorted.
+    """Pairs that come row by row, as (rows, keys) sorted within each row and each once; it works in their place.
 
     `removed` is empty, or a bit for each query that is not to be reported.
     """
-    n = len(rows)
+    n = _kept(rows, queries, removed) if len(removed) > 0 else len(rows)
     out_rows = np.empty(n, np.int32)
     out_keys = np.empty(n, np.int64)
     spare = np.empty(0, np.int32)
-    counts = np.empty(256, np.int64)
-    digits = 1
-    while len(keys) >> (8 * digits):
-        digits += 1
+    counts = np.empty(1 << _WIDE_DIGIT, np.uint32)
+    n_bits = 1
+    while len(keys) >> n_bits:
+        n_bits += 1
     n_out = 0
     first = 0
     while first < n:
+        row = rows[first]
         last = first + 1
-        while last < n and rows[last] == rows[first]:
+        while last < n and rows[uintp(last)] == row:
             last += 1
         if last - first > len(spare):
             spare = np.empty(2 * (last - first), np.int32)
-        _sort(queries[first:last], spare, counts, digits)
-        n_before = n_out
+        _sort(queries, first, last, spare, counts, n_bits)
+        before = ~keys[queries[first]]  # another key than the first
         for i in range(first, last):
-            if len(removed) > 0 and _is_set(removed, queries[i]):
-                continue
-            key = keys[queries[i]]
-            if n_out == n_before or key != out_keys[n_out - 1]:
-                out_rows[n_out] = rows[i]
-                out_keys[n_out] = key
-                n_out += 1
+            key = keys[uint32(queries[uintp(i)])]
+            out_rows[uintp(n_out)] = row
+            out_keys[uintp(n_out)] = key
+            n_out += key != before
+            before = key
         first = last
     return out_rows[:n_out], out_keys[:n_out]
 
 
 @njit(cache=True, nogil=True)
-def _sort(numbers, spare, counts, digits):  # type: ignore[no-untyped-def]
-    """Sort non-negative numbers in place: few by insertion, many by digits of eight bits."""
-    n = len(numbers)
-    if n <= 48:
-        for i in range(1, n):
-            number = numbers[i]
+def _kept(rows, queries, removed):  # type: ignore[no-untyped-def]
+    """Move the pairs whose query was not removed to the front; how many they are."""
+    n = 0
+    for i in range(len(rows)):
+        query = queries[uintp(i)]
+        rows[uintp(n)] = rows[uintp(i)]
+        queries[uintp(n)] = query
+        n += _is_set(removed, query) == 0
+    return n
+
+
+@njit(cache=True, nogil=True)
+def _sort(numbers, first, last, spare, counts, n_bits):  # type: ignore[no-untyped-def]
+    """Sort `numbers[first:last]`, which have `n_bits` bits: few by insertion, many by digits, from the last one on."""
+    n = last - first
+    if n <= _FEW:
+        for i in range(first + 1, last):
+            number = numbers[uintp(i)]
             j = i
-            while j > 0 and numbers[j - 1] > number:
-                numbers[j] = numbers[j - 1]
+            while j > first and numbers[uintp(j - 1)] > number:
+                numbers[uintp(j)] = numbers[uintp(j - 1)]
                 j -= 1
-            numbers[j] = number
+            numbers[uintp(j)] = number
         return
-    for digit in range(digits):
-        shift = 8 * digit
-        counts[:] = 0
+    width = _WIDE_DIGIT if n > _MANY else _DIGIT
+    mask = uint32((1 << width) - 1)
+    for shift in range(0, n_bits, width):
+        counts[: 1 << width] = 0
+        for i in range(first, last):
+            counts[(uint32(numbers[uintp(i)]) >> uint32(shift)) & mask] += uint32(1)
+        total = uint32(0)
+        for digit in range(1 << width):
+            here = counts[uintp(digit)]
+            counts[uintp(digit)] = total
+            total += here
+        for i in range(first, last):
+            number = numbers[uintp(i)]
+            digit = (uint32(number) >> uint32(shift)) & mask
+            spare[counts[digit]] = number
+            counts[digit] += uint32(1)
         for i in range(n):
-            counts[(numbers[i] >> shift) & 255] += 1
-        total = 0
-        for d in range(256):
-            total, counts[d] = total + counts[d], total
-        for i in range(n):
-            d = (numbers[i] >> shift) & 255
-            spare[counts[d]] = numbers[i]
-            counts[d] += 1
-        numbers[:] = spare[:n]
+            numbers[uintp(first + i)] = spare[uintp(i)]
 
 
 @njit(cache=True, nogil=True)
 def merge_pairs(rows, keys, other_rows, other_keys):  # type: ignore[no-untyped-def]
-    """Two sorted lists of pairs as one, each pair once."""
-    out_rows = np.empty(len(rows) + len(other_rows), np.int32)
-    out_keys = np.empty(len(rows) + len(other_rows), np.int64)
-    i = 0
-    j = 0
+    """Two sorted lists of pairs as one, each pair once; the second is long and is copied in stretches."""
+    n_other = len(other_rows)
+    out_rows = np.empty(len(rows) + n_other, np.int32)
+    out_keys = np.empty(len(rows) + n_other, np.int64)
     n = 0
-    while i < len(rows) or j < len(other_rows):
-        takes_first = j == len(other_rows) or (
-            i < len(rows)
-            and (rows[i] < other_rows[j] or (rows[i] == other_rows[j] and keys[i] <= other_keys[j]))
-        )
-        if takes_first:
-            row, key = rows[i], keys[i]
-            i += 1
-        else:
-            row, key = other_rows[j], other_keys[j]
-            j += 1
-        if n == 0 or out_rows[n - 1] != row or out_keys[n - 1] != key:
+    done = 0
+    for i in range(len(rows)):
+        row, key = rows[i], keys[i]
+        # where the pair belongs: by leaps that double, then by halves
+        low, leap = done, 1
+        while low + leap <= n_other and _is_before(other_rows, other_keys, low + leap - 1, row, key):
+            low += leap
+            leap *= 2
+        high = min(low + leap - 1, n_other)
+        while low < high:
+            middle = (low + high) // 2
+            if _is_before(other_rows, other_keys, middle, row, key):
+                low = middle + 1
+            else:
+                high = middle
+        for k in range(done, low):
+            out_rows[uintp(n + k - done)] = other_rows[uintp(k)]
+            out_keys[uintp(n + k - done)] = other_keys[uintp(k)]
+        n += low - done
+        done = low
+        is_there = low < n_other and other_rows[low] == row and other_keys[low] == key
+        if not is_there and (n == 0 or out_rows[n - 1] != row or out_keys[n - 1] != key):
             out_rows[n] = row
             out_keys[n] = key
             n += 1
+    for k in range(done, n_other):
+        out_rows[uintp(n + k - done)] = other_rows[uintp(k)]
+        out_keys[uintp(n + k - done)] = other_keys[uintp(k)]
+    n += n_other - done
     return out_rows[:n], out_keys[:n]
+
+
+@njit(inline="always")
+def _is_before(rows, keys, place, row, key):  # type: ignore[no-untyped-def]
+    return rows[place] < row or (rows[place] == row and keys[place] < key)

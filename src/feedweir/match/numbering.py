@@ -44,9 +44,8 @@ class Numbering:
     def entry_of(self, part: Word | Prefix) -> int:
         return self.words[part.word] if isinstance(part, Word) else self.prefixes[part.prefix]
 
-    def atoms(self) -> Iterable[Enumerated]:
-        """Every atom, by number."""
-        yield from (Word(None, word) for word in self.words)
+    def atoms_but_words(self) -> Iterable[Enumerated]:
+        """The atoms behind those of words, by number."""
         yield from (Prefix(None, prefix) for prefix in self.prefixes)
         yield from self.others
 

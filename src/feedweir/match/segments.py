@@ -312,11 +312,23 @@ def _bits(keys: Array, removed: Array) -> Array:
     """A bit for every query whose key has been removed; nothing when none has."""
     if not len(removed):
         return NONE_REMOVED
-    return frozen(np.packbits(_is_among(keys, removed), bitorder="little"))
+    bits = np.zeros((len(keys) + 7) // 8, np.uint8)
+    numbers = _numbers_of(keys, removed)
+    np.bitwise_or.at(bits, numbers >> 3, np.left_shift(1, numbers & 7).astype(np.uint8))
+    return frozen(bits)
+
+
+def _numbers_of(keys: Array, removed: Array) -> Array:
+    """The numbers of the queries of some keys; few are looked for among many, never the other way round."""
+    firsts, lasts = (np.searchsorted(keys, removed, side=side) for side in ("left", "right"))
+    counts = lasts - firsts
+    ends = np.cumsum(counts)
+    numbers: Array = np.arange(ends[-1] if len(ends) else 0) + np.repeat(firsts - ends + counts, counts)
+    return numbers
 
 
 def _count_in(opened: IndexedSet, removed: Array) -> int:
-    return int(_is_among(opened.index.keys, removed).sum())
+    return len(_numbers_of(opened.index.keys, removed))
 
 
 @lru_cache(maxsize=_SEGMENTS_KEPT_OPEN)

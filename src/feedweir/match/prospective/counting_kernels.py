@@ -1,7 +1,7 @@
 """Compiled matching by counting: the published methods, on documents as sorted sets of term numbers.
 
-Accumulators live in a hash table that is addressed by query number, as query numbers are assigned at random. As in our own
-kernel, places in the arrays that are read most are unsigned, so that no negative index need be considered.
+Accumulators live in a hash table that is addressed by query number, as query numbers are assigned at random. As in our
+own kernel, places in the arrays that are read most are unsigned, so that no negative index need be considered.
 """
 
 from __future__ import annotations
