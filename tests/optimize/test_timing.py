@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple
+from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
@@ -56,11 +56,21 @@ def test_a_tree_tests_a_node_when_its_parent_holds() -> None:
     assert indexed.slots == pytest.approx(SHARE.sum())
 
 
-def test_conjunctions_by_themselves_are_programs() -> None:
+def test_conjunctions_by_themselves_are_asked_atom_by_atom_the_rarest_first() -> None:
     coded = conjunctions([(0, 1), (0, 2)], SHARE)
     work = work_of_tree(unfactored(coded), clauses_as_words(SHARE), is_indexed=False)
-    assert (work.tests, work.programs) == (0.0, 2.0)
-    assert work.literals == pytest.approx((1 + 0.2) + (1 + 0.1))
+    assert work.tests == pytest.approx((1 + 0.2) + (1 + 0.1))
+    assert work.blocks == pytest.approx(1 + 0.2 + 0.1)
+    assert work.programs == 0.0
+
+
+def test_what_is_no_atom_is_a_program_behind_the_atoms() -> None:
+    words = clauses_as_words(SHARE)
+    clauses = replace(words, is_listed=np.array([True, True, False, True]))
+    coded = conjunctions([(1, 2)], SHARE)
+    work = work_of_tree(unfactored(coded), clauses, is_indexed=False)
+    assert (work.tests, work.programs, work.literals) == (1.0, pytest.approx(0.2), pytest.approx(0.2))
+    assert work.blocks == pytest.approx(1 + 0.2)
 
 
 def test_the_index_files_a_conjunction_under_its_rarest_atom() -> None:

@@ -174,22 +174,24 @@ class _Writer:
 
     def add(self, draft: DraftTree, likely: Probability) -> None:
         tree = draft.tree
-        children: list[list[int]] = [[] for _ in tree.parents]
+        steps = _Steps(sum(self.node_counts), tree)
+        ends = [steps.end_of(node) for node in range(len(tree.parents))]
+        filed: dict[int, list[tuple[int, int]]] = {}
         for node, parent in enumerate(tree.parents):
-            if parent >= 0:
-                children[parent].append(node)
-        filed = self._filed(draft, children[0], likely) if tree.is_indexed else {}
-        found = {node for options in filed.values() for node, _ in options}
-        children[0] = [node for node in children[0] if node not in found]
-        places = self._reserve(tree, children)
-        first_node = sum(self.node_counts)
-        for node, place in places.items():
-            asked = [(child, self._ask(draft.asks[child], likely)) for child in children[node]]
-            self._write(place, first_node + node, tree.queries[node], asked, tree, places)
-        self.roots.append(places[0])
-        self.slots.append(self._file(filed, tree, places))
+            keys = keys_of(draft.asks[node], likely) if tree.is_indexed and parent == 0 else []
+            for atom, left in keys:
+                child = steps.towards(ends[node], self._asks(left, likely))
+                filed.setdefault(self.atom_id(atom), []).append(child)
+            if parent >= 0 and not keys:
+                child = steps.towards(ends[node], self._asks(draft.asks[node], likely))
+                steps.children[ends[parent]].append(child)
+        places = self._reserve(steps)
+        for step, place in places.items():
+            self._write(place, steps.numbers[step], steps.queries[step], steps.children[step], steps, places)
+        self.roots.append(places[ends[0]])
+        self.slots.append(self._file(filed, steps, places))
         self.node_counts.append(len(tree.parents))
-        self.watched.append([self._ask(atom, likely) for atom in draft.watched])
+        self.watched.append([self._one_ask(atom, likely) for atom in draft.watched])
         self.pairs.append(tree.pairs)
 
     def forest(self) -> Forest:
@@ -208,13 +210,13 @@ class _Writer:
         )
         return Forest(*map(frozen, arrays))
 
-    def _reserve(self, tree: SourceTree, children: list[list[int]]) -> dict[int, int]:
-        """Places of the blocks of nodes that need one, breadth first: parents lie near their children."""
+    def _reserve(self, steps: _Steps) -> dict[int, int]:
+        """Places of the blocks of steps that need one: parents lie near their children."""
         places: dict[int, int] = {}
-        for node, below in enumerate(children):
-            if node == 0 or below or len(tree.queries[node]) != 1:
-                places[node] = len(self.blocks)
-                self.blocks += [0] * (_HEADER + len(tree.queries[node]) + 2 * len(below))
+        for step, below in enumerate(steps.children):
+            if step == 0 or below or len(steps.queries[step]) != 1:
+                places[step] = len(self.blocks)
+                self.blocks += [0] * (_HEADER + len(steps.queries[step]) + 2 * len(below))
         return places
 
     def _write(
@@ -222,50 +224,72 @@ class _Writer:
         place: int,
         number: int,
         queries: tuple[int, ...],
-        asked: list[tuple[int, int]],
-        tree: SourceTree,
+        children: list[tuple[int, int]],
+        steps: _Steps,
         places: dict[int, int],
     ) -> None:
-        asked = sorted(asked, key=lambda child: child[1] < 0)
+        asked = sorted(children, key=lambda child: child[1] < 0)
         n_plain = sum(ask >= 0 for _, ask in asked)
-        targets = [~places[node] if node in places else tree.queries[node][0] for node, _ in asked]
+        targets = [~places[step] if step in places else steps.queries[step][0] for step, _ in asked]
         numbers = [number, len(queries), n_plain, len(asked) - n_plain, *queries]
         numbers += [ask for _, ask in asked] + targets
         self.blocks[place : place + len(numbers)] = numbers
 
-    def _ask(self, formula: Formula, likely: Probability) -> int:
-        """What a node asks: an atom, or ~program."""
-        if is_enumerated(formula):
-            return self.atom_id(formula)
-        parts = formula.parts if isinstance(formula, All) else (formula,)
-        atoms = sorted((part for part in parts if is_enumerated(part)), key=likely)
-        rest = tuple(part for part in parts if not is_enumerated(part))
-        return ~self.programs.add(tuple(self.atom_id(atom) for atom in atoms), rest)
+    def _asks(self, formula: Formula, likely: Probability) -> list[int]:
+        """What is asked one after the other: atoms, the rarest first, and at last ~program of all else."""
+        atoms = sorted((part for part in _parts(formula) if is_enumerated(part)), key=likely)
+        rest = tuple(part for part in _parts(formula) if not is_enumerated(part))
+        asks = [self.atom_id(atom) for atom in atoms]
+        return [*asks, ~self.programs.add((), rest)] if rest or not asks else asks
 
-    def _filed(
-        self, draft: DraftTree, top: list[int], likely: Probability
-    ) -> dict[int, list[tuple[int, int]]]:
-        """By atom the children of the root that it finds, with what is left to ask of each."""
-        filed: dict[int, list[tuple[int, int]]] = {}
-        for node in top:
-            for atom, left in keys_of(draft.asks[node], likely):
-                filed.setdefault(self.atom_id(atom), []).append((node, self._ask(left, likely)))
-        return filed
+    def _one_ask(self, formula: Formula, likely: Probability) -> int:
+        """A whole formula as one atom or ~program."""
+        asks = self._asks(formula, likely)
+        return asks[0] if len(asks) == 1 else ~self.programs.add((), _parts(formula))
 
-    def _file(
-        self, filed: dict[int, list[tuple[int, int]]], tree: SourceTree, places: dict[int, int]
-    ) -> Array:
+    def _file(self, filed: dict[int, list[tuple[int, int]]], steps: _Steps, places: dict[int, int]) -> Array:
         """The hash table of what is filed; a table has room for twice as much."""
         if not filed:
             return np.empty((0, 2), np.int32)
         starts = []
-        for asked in filed.values():
+        for children in filed.values():
             starts.append(len(self.blocks))
-            self.blocks += [0] * (_HEADER + 2 * len(asked))
-            self._write(starts[-1], -1, (), asked, tree, places)
+            self.blocks += [0] * (_HEADER + 2 * len(children))
+            self._write(starts[-1], -1, (), children, steps, places)
         slots = np.full((1 << (2 * len(filed) - 1).bit_length(), 2), -1, np.int32)
         fill_slots(slots, np.array(list(filed), np.int32), np.array(starts, np.int32))
         return slots
+
+
+class _Steps:
+    """A tree whose nodes ask one thing each: a node that asks several things is several steps, its own the last."""
+
+    def __init__(self, first_number: int, tree: SourceTree) -> None:
+        self.numbers: list[int] = []
+        self.queries: list[tuple[int, ...]] = []
+        self.children: list[list[tuple[int, int]]] = []
+        """(step, what it asks) below each step."""
+        self._first_number = first_number
+        self._tree = tree
+
+    def end_of(self, node: int) -> int:
+        """A new step for a node itself."""
+        return self._add(self._first_number + node, self._tree.queries[node])
+
+    def towards(self, end: int, asks: list[int]) -> tuple[int, int]:
+        """The first of the steps that ask one after the other and lead to an end, and what it asks."""
+        step = end
+        for ask in reversed(asks[1:]):
+            before = self._add(-1, ())
+            self.children[before].append((step, ask))
+            step = before
+        return step, asks[0]
+
+    def _add(self, number: int, queries: tuple[int, ...]) -> int:
+        self.numbers.append(number)
+        self.queries.append(queries)
+        self.children.append([])
+        return len(self.numbers) - 1
 
 
 def is_enumerated(formula: Formula) -> TypeGuard[Enumerated]:

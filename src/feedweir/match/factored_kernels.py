@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, uint32, uint64, uintp
+from numba import int64, njit, uint32, uint64, uintp
 
 from feedweir.match.match_kernels import (
     FALSE,
@@ -147,10 +147,12 @@ def run_forest(  # type: ignore[no-untyped-def]
             n_blocks += 1
             if counts_nodes and blocks[place] >= 0:
                 entered[blocks[place]] += 1
-            n_queries = uint32(blocks[place + uint32(1)])
-            n_plain = uint32(blocks[place + uint32(2)])
-            n_children = n_plain + uint32(blocks[place + uint32(3)])
-            first = place + uint32(4) + n_queries
+            # counts are signed and only places are not: a sum of both would be a float
+            n_queries = int64(blocks[place + uint32(1)])
+            n_plain = int64(blocks[place + uint32(2)])
+            n_children = n_plain + int64(blocks[place + uint32(3)])
+            first = uint32(place + uint32(4) + uint32(n_queries))
+            targets = uint32(first + uint32(n_children))
             n_tests += n_plain
             n_programs += n_children - n_plain
             room = n_queries + n_children
@@ -179,9 +181,8 @@ def run_forest(  # type: ignore[no-untyped-def]
             # without a branch per child: whether one is satisfied is hard to foresee
             n_chosen = 0
             for k in range(n_plain):
-                child = first + uint32(k)
-                chosen[uintp(n_chosen)] = child + n_children
-                n_chosen += _is_set(bits, blocks[child])
+                chosen[uintp(n_chosen)] = targets + uint32(k)
+                n_chosen += int64(_is_set(bits, blocks[first + uint32(k)]))
             for c in range(n_chosen):
                 target = blocks[chosen[uintp(c)]]
                 if target < 0:
@@ -199,14 +200,13 @@ def run_forest(  # type: ignore[no-untyped-def]
                     queries[uintp(n_found)] = target
                     n_found += 1
             for k in range(n_plain, n_children):
-                child = first + uint32(k)
                 verdict = _verdict(
-                    checks, ~blocks[child], bits, row, streams, values, n_words, phrase_rows, phrase_verdicts,
-                    verdicts,
+                    checks, ~blocks[first + uint32(k)], bits, row, streams, values, n_words,
+                    phrase_rows, phrase_verdicts, verdicts,
                 )  # fmt: skip
                 if verdict == FALSE:
                     continue
-                target = blocks[child + n_children]
+                target = blocks[targets + uint32(k)]
                 if target < 0:
                     places[uintp(n_places)] = target if is_unsure or verdict == UNKNOWN else ~target
                     n_places += 1

@@ -126,10 +126,14 @@ def work_of_tree(tree: FilterTree, clauses: Clauses, *, is_indexed: bool) -> Wor
         items=1.0,
         atoms=n_atoms,
         slots=n_atoms if is_found.any() else 0.0,
-        tests=float(rate[1:][asks.is_bit[1:]].sum()),
-        programs=float(rate[1:][~asks.is_bit[1:]].sum()),
-        literals=float((rate * np.where(asks.is_bit, 0.0, asks.literals))[1:].sum()),
-        blocks=float(tree.selectivity[has_block].sum() + _filed_blocks(keyed, clauses)),
+        tests=float((rate * asks.tests)[1:].sum()),
+        programs=float((rate * asks.programs)[1:].sum()),
+        literals=float((rate * asks.literals)[1:].sum()),
+        blocks=float(
+            tree.selectivity[has_block].sum()
+            + (rate * asks.between)[1:].sum()
+            + _filed_blocks(keyed, clauses)
+        ),
         matches=float((tree.selectivity * outs).sum()),
     )
 
@@ -148,8 +152,8 @@ def work_of_index(coded: CodedPredicates, clauses: Clauses, *, origin_share: flo
         atoms=n_atoms,
         roots=n_atoms,
         tests=float(laid.tests),
-        programs=float((laid.end_share * (rest.literals > 0)).sum()),
-        literals=float((laid.end_share * rest.literals).sum()),
+        programs=float((laid.end_share * (rest > 0)).sum()),
+        literals=float((laid.end_share * rest).sum()),
         blocks=float(laid.blocks),
         matches=float(laid.matches),
     )
@@ -194,9 +198,12 @@ def residuals(tree: FilterTree, selectivity: Floats) -> tuple[Longs, Ints]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asks:
-    """What each node asks: one bit, or a program that reads so many literals."""
+    """What a visit to each node is expected to do: atoms one after the other, and then a program of all else."""
 
-    is_bit: Bools
+    tests: Floats
+    between: Floats
+    """Steps entered on the way to the node's own."""
+    programs: Floats
     literals: Floats
 
 
@@ -206,12 +213,30 @@ def _asks(part_starts: Longs, parts: Ints, clauses: Clauses, keyed: Longs) -> _A
     is_single = np.diff(clauses.starts) == 1
     is_known = (parts == keyed[owner]) & is_single[parts]
     starts, left = _without(part_starts, parts, is_known)
-    lengths = np.diff(starts)
-    first = np.append(left, -1)[starts[:-1]]
-    # a node of which nothing is left to ask is asked for the atom that found it
-    is_bit = (lengths == 0) | ((lengths == 1) & np.append(clauses.is_bit(), False)[first])
-    read = _expected_steps(starts, clauses.selectivity[left], clauses.literals_read()[left])
-    return _Asks(is_bit, read)
+    is_bit = clauses.is_bit()[left]
+    bit_starts, bits = _without(starts, left, ~is_bit)
+    rest_starts, rest = _without(starts, left, is_bit)
+    share = clauses.selectivity
+    n_bits, n_rest = np.diff(bit_starts), np.diff(rest_starts)
+    tests = _expected_steps(bit_starts, share[bits], np.ones(bits.size))
+    through = _products(bit_starts, share[bits])
+    has_rest = (n_rest > 0) | ((n_bits == 0) & (np.diff(starts) > 0))
+    # every step but the last is entered when it holds; a node of which nothing is left is asked for what found it
+    held = _expected_steps(bit_starts, share[bits], share[bits])
+    between = np.where(has_rest, held, held - np.where(n_bits > 0, through, 0.0))
+    return _Asks(
+        np.where(np.diff(starts) == 0, 1.0, tests),
+        between,
+        np.where(has_rest, through, 0.0),
+        through * _expected_steps(rest_starts, share[rest], clauses.literals_read()[rest]),
+    )
+
+
+def _products(starts: Longs, values: Floats) -> Floats:
+    """The product of each run."""
+    result = np.ones(starts.size - 1)
+    np.multiply.at(result, np.repeat(np.arange(starts.size - 1), np.diff(starts)), values)
+    return result
 
 
 def _keys(is_top: Bools, part_starts: Longs, parts: Ints, clauses: Clauses) -> Longs:
@@ -234,12 +259,11 @@ def _filed_blocks(keyed: Longs, clauses: Clauses) -> float:
     return float(clauses.atom_share[np.unique(np.concatenate(atoms))].sum()) if atoms else 0.0
 
 
-def _ends(laid: RarestFirst, clauses: Clauses) -> _Asks:
-    """The programs at the ends of the index's paths."""
-    read = _expected_steps(
+def _ends(laid: RarestFirst, clauses: Clauses) -> Floats:
+    """Literals read by the programs at the ends of the index's paths."""
+    return _expected_steps(
         laid.rest_starts, clauses.selectivity[laid.rest], clauses.literals_read()[laid.rest]
     )
-    return _Asks(np.diff(laid.rest_starts) == 0, read)
 
 
 def _without(starts: Longs, values: Ints, is_dropped: Bools) -> tuple[Longs, Ints]:
