@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,9 +21,12 @@ from feedweir.deliver.channels.smtp import SmtpPool, SmtpServer
 from feedweir.deliver.channels.webhook import WebhookChannel
 from feedweir.deliver.channels.websub import WebSubChannel
 from feedweir.deliver.parcel import Channel
+from feedweir.deliver.retry import RETRIES, RetryPolicy
 from feedweir.deliver.stylesheets import Stylesheets
 from feedweir.deliver.transform import Transformer
 from feedweir.keeper.entry_views import EntryViews
+from feedweir.keeper.hub import drop_ended
+from feedweir.keeper.parcels import Parcels
 from feedweir.keeper.posting import GuardedPoster
 from feedweir.keeper.sending import Sender, SenderOptions
 
@@ -48,6 +51,8 @@ class OutletOptions:
     notify: bool = False
     """Whether Apprise may be used: it goes wherever a URL says, to private addresses too."""
     posts_per_host: int = 8
+    retries: Mapping[str, RetryPolicy] = field(default_factory=lambda: RETRIES)
+    """By channel: when what failed is tried again."""
     sender: SenderOptions = field(default_factory=SenderOptions)
 
 
@@ -62,6 +67,9 @@ async def opened_sender(
 ) -> AsyncIterator[Sender]:
     """A sender with every channel that the options allow; closed, with its connections, at the end."""
     rule = AddressRule(allow_private=options.allow_private)
+    worker = worker or worker_name()
+    parcels = Parcels(catalog, worker=worker, lease_s=options.sender.lease_s, retries=options.retries)
+    drop_ended(catalog, clock())
     pool = SmtpPool(options.smtp) if options.smtp else None
     with Transformer() as transformer:
         async with AiohttpTransport(rule=rule, max_connections_per_host=options.posts_per_host) as transport:
@@ -70,12 +78,13 @@ async def opened_sender(
                     catalog,
                     views,
                     channels_of(options, GuardedPoster(transport), pool, clock),
-                    worker=worker or worker_name(),
+                    worker=worker,
                     clock=clock,
                     transformer=transformer,
                     stylesheets=Stylesheets(options.stylesheets),
                     address=Address(options.base_url),
                     options=options.sender,
+                    parcels=parcels,
                 )
             finally:
                 if pool is not None:
