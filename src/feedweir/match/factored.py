@@ -147,6 +147,26 @@ def observed_in(
     )
 
 
+def trees_finding(forest: Forest, query: int) -> list[int]:
+    """The trees in which a query is."""
+    return [tree for tree in range(len(forest.roots)) if query in _queries_in(forest, tree)]
+
+
+def _queries_in(forest: Forest, tree: int) -> set[int]:
+    filed = forest.slots[forest.slot_starts[tree] : forest.slot_starts[tree + 1]]
+    waiting = [int(forest.roots[tree]), *filed[filed[:, 0] >= 0, 1].tolist()]
+    found: set[int] = set()
+    while waiting:
+        place = waiting.pop()
+        n_queries, *n_children = forest.blocks[place + 1 : place + _HEADER].tolist()
+        first = place + _HEADER + n_queries
+        found.update(forest.blocks[place + _HEADER : first].tolist())
+        targets = forest.blocks[first + sum(n_children) : first + 2 * sum(n_children)].tolist()
+        found.update(target for target in targets if target >= 0)
+        waiting += [~target for target in targets if target < 0]
+    return found
+
+
 def _seen(counts: Array, starts: Array, tree: int) -> tuple[tuple[int, int], ...]:
     own = counts[starts[tree] : starts[tree + 1]]
     places = np.flatnonzero(own)

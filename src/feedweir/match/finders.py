@@ -8,6 +8,7 @@ import pyarrow as pa
 from feedweir.match.arrays import Array
 from feedweir.match.dictionary_kernels import Dictionary
 from feedweir.match.explain import Finder
+from feedweir.match.factored import trees_finding
 from feedweir.match.facts import streams_of, texts_of, values_of_batch
 from feedweir.match.index import Index
 from feedweir.match.trie_kernels import atoms_finding
@@ -16,7 +17,12 @@ from feedweir.match.trie_kernels import atoms_finding
 def finders_of(index: Index, query: int, items: pa.RecordBatch) -> list[Finder]:
     """The atoms at the roots of a query's conjunctions, told of the first item of a batch."""
     satisfied = satisfied_atoms(index, items)
-    return [Finder(name_of(index, atom), atom in satisfied) for atom in root_atoms(index, query)]
+    by_atoms = [Finder(name_of(index, atom), atom in satisfied) for atom in root_atoms(index, query)]
+    source = items.column("source")[0].as_py()
+    trees = trees_finding(index.forest, query)
+    return by_atoms + [
+        Finder(f"the filters of {index.trees[tree][0]}", source == index.trees[tree][0]) for tree in trees
+    ]
 
 
 def root_atoms(index: Index, query: int) -> list[int]:

@@ -46,15 +46,15 @@ class Work:
 Prices = Work
 
 PRICES: Prices = Work(
-    items=3.0e-7,
-    atoms=1.2e-8,
-    roots=2.0e-9,
+    items=1.6e-7,
+    atoms=3.0e-9,
+    roots=4.0e-9,
     slots=4.0e-9,
-    tests=9.0e-10,
-    programs=1.5e-8,
-    literals=2.0e-9,
-    blocks=8.0e-9,
-    matches=1.2e-8,
+    tests=9.4e-10,
+    programs=1.1e-7,
+    literals=3.0e-9,
+    blocks=8.0e-8,
+    matches=1.0e-8,
 )
 """Seconds, as `python -m benchmarks factorise` measures them; plans are compared, so that only ratios matter."""
 
