@@ -55,6 +55,7 @@ from feedweir.plan.construct import filled
 from feedweir.plan.nodes import (
     AnnotationJoin,
     Block,
+    Distinct,
     Feed,
     Filter,
     LastItems,
@@ -379,6 +380,8 @@ def elements_of(node: Node, items: Sequence[Item], feeds: Mapping[str, Node] | N
                 for element in elements_of(primary, items, feeds)
             ]
             return [annotated(element, identifier, joined) for element, joined in found if joined]
+        case Distinct(identifier, input, spec, predicate):
+            return first_of_stories(elements_of(input, items, feeds), identifier, spec, predicate)
         case Block(input, pattern, ""):
             return [e for e in elements_of(input, items, feeds) if has_tree_pattern(pattern, e.item)]
         case Block(select=select) | PatternJoin(select=select):
@@ -387,6 +390,23 @@ def elements_of(node: Node, items: Sequence[Item], feeds: Mapping[str, Node] | N
                 for documents, way in pattern_matches(node, items, feeds)
             )
     raise TypeError(f"{node} gives no elements of its own")
+
+
+def first_of_stories(
+    elements: Sequence[Element], identifier: str, spec: WindowSpec, predicate: JoinPredicate
+) -> list[Element]:
+    """Each element is compared with those that came out before it; what tells a story again is noted with its first."""
+    out: list[Element] = []
+    for element in elements:
+        window = window_at(element.item, [first.item for first in out], spec)
+        told = [other for other in window if relates(predicate, element.item, other)]
+        own = [o for o in told if (o.source, o.identity) == (element.item.source, element.item.identity)]
+        if own or not told:
+            out.append(element)
+            continue
+        place = next(n for n, first in enumerate(out) if first.item.place == told[0].place)
+        out[place] = annotated(out[place], identifier, [element.item.seq])
+    return out
 
 
 def merged(elements: Iterable[Element]) -> list[Element]:

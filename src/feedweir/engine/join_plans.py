@@ -21,6 +21,7 @@ from feedweir.plan import branches, inputs_of, postorder, rebuilt
 from feedweir.plan.nodes import (
     AnnotationJoin,
     Block,
+    Distinct,
     Feed,
     Filter,
     Node,
@@ -98,7 +99,7 @@ class JoinSet:
         self.made: dict[int, Stream] = {}
         """Streams with joins, each after what it reads, by key."""
         self.kept: set[int] = set()
-        """Keys of made streams that later batches read again: those under windows."""
+        """Keys of made streams that later batches read again: those under windows, and the first of stories."""
         known: dict[int, int] = {}
         for feed in self.feeds:
             if id(feed.plan) not in known:
@@ -150,6 +151,8 @@ class JoinSet:
                 self.found.setdefault(keys[id(input)], input)
         if isinstance(node, AnnotationJoin) and id(node.window.input) not in plain:
             self.kept.add(keys[id(node.window.input)])
+        if isinstance(node, Distinct):
+            self.kept.add(keys[id(node)])
         key = keys[id(node)]
         if key not in self.made:
             reads = tuple(keys[id(input)] for input in inputs)

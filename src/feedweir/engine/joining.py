@@ -31,7 +31,17 @@ from feedweir.items.model import Item
 from feedweir.join.process import Match
 from feedweir.match.meaning import Reading, holds
 from feedweir.plan.construct import holes_of
-from feedweir.plan.nodes import AnnotationJoin, Block, Filter, LastItems, PatternJoin, Union, WindowSpec
+from feedweir.plan.nodes import (
+    AnnotationJoin,
+    Block,
+    Distinct,
+    Filter,
+    LastItems,
+    Node,
+    PatternJoin,
+    Union,
+    WindowSpec,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -105,6 +115,7 @@ class _Step:
         self._items: dict[int, Item] = {}
         self._failures: dict[int, str] = {}
         self._made: dict[Place, Construction] = {}
+        self._late: list[tuple[int, int, str, int]] = []
         self._pairs = [np.empty((0, 3), np.int64)]
         self.results: dict[int, Elements] = {
             key: {(seq, (), ""): {} for seq in batch.found.get(key, ())} for key in joins.found
@@ -132,6 +143,8 @@ class _Step:
                 return merged(inputs)
             case AnnotationJoin() as join:
                 return self._annotated(join, inputs[0], stream.inputs[1])
+            case Distinct() as distinct:
+                return self._first_of_stories(distinct, stream.key, inputs[0])
             case Block() as block:
                 return merged(self._selected(block, self._reading(at)) for at in inputs[0])
         raise TypeError(f"a {type(stream.node).__name__} gives no elements of its own")
@@ -238,20 +251,46 @@ class _Step:
                 kept[place] = with_partners(annotation, join.identifier, partners)
         return kept
 
+    def _first_of_stories(self, distinct: Distinct, key: int, input: Elements) -> Elements:
+        """The elements that tell a new story. A later one is noted with the first, in this batch or an earlier one."""
+        if not input:
+            return {}
+        old = self._history.window(key, distinct.spec, self._since(input, distinct.spec))
+        new = WindowIndex()
+        kept: Elements = {}
+        for place, annotation in input.items():
+            reading = self._reading(place)
+            first = first_of(reading, distinct, old, new)
+            if first is None or is_revision(reading, first):
+                kept[place] = annotation
+                new.extend([reading])
+            elif first.item.place in kept:
+                told = kept[first.item.place]
+                kept[first.item.place] = with_partners(told, distinct.identifier, [place[0]])
+            else:
+                self._late.append((key, first.item.seq, distinct.identifier, place[0]))
+        return kept
+
+    def _late_rows(self) -> Iterator[tuple[int, int, str, int]]:
+        """Partners that elements of earlier batches have found only now."""
+        for feed, root in self._joins.roots:
+            told = set(shown_streams(self._joins, root))
+            yield from ((feed, *row) for key, *row in self._late if key in told)  # type: ignore[misc]
+
     def _since(self, primary: Elements, spec: WindowSpec) -> datetime:
         if isinstance(spec, LastItems):
             return EARLIEST
         return before(min(self._reading(place).item.arrived for place in primary), spec.length)
 
     def joined(self) -> Joined:
-        windows = {stream.inputs[1] for stream in self._joins.made.values() if _has_window(stream)}
+        windows = {key for stream in self._joins.made.values() for key in _windows_of(stream)}
         kept = {key: self.results[key] for key in sorted(windows)}
         feeds = {feed: self.results[key] for feed, key in self._joins.roots}
         made = {**feeds, **{key: self.results[key] for key in self._joins.kept}}
         pairs = pairs_of_feeds(np.concatenate(self._pairs), self._joins.roots)
         return Joined(
             elements=_sorted(_table(_pairs(made), ELEMENT_SCHEMA), pair_elements(pairs)),
-            annotations=_table(list(_partner_rows(feeds)), ANNOTATION_SCHEMA),
+            annotations=_table(sorted({*_partner_rows(feeds), *self._late_rows()}), ANNOTATION_SCHEMA),
             made=_sorted(_table(list(self._made_rows(made)), MADE_SCHEMA), pair_documents(pairs)),
             members={key: [self._reading(place) for place in elements] for key, elements in kept.items()},
             failures=tuple(
@@ -283,8 +322,25 @@ class _Step:
                     yield feed, place[0], [], "", False
 
 
-def _has_window(stream: Stream) -> bool:
-    return isinstance(stream.node, AnnotationJoin)
+def _windows_of(stream: Stream) -> tuple[int, ...]:
+    """The keys of the streams whose past a stream reads."""
+    if isinstance(stream.node, AnnotationJoin):
+        return stream.inputs[1:]
+    return (stream.key,) if isinstance(stream.node, Distinct) else ()
+
+
+def shown_streams(joins: JoinSet, root: int) -> Iterator[int]:
+    """The made streams whose elements a feed shows with what was joined to them: not those of windows."""
+    stream = joins.made.get(root)
+    if stream is None or isinstance(stream.node, PatternJoin) or _is_construction(stream.node):
+        return
+    yield root
+    for key in stream.inputs[:1] if isinstance(stream.node, AnnotationJoin) else stream.inputs:
+        yield from shown_streams(joins, key)
+
+
+def _is_construction(node: Node) -> bool:
+    return isinstance(node, Block) and bool(node.select)
 
 
 def _pairs(streams: Mapping[int, Elements]) -> list[tuple[int, int]]:
@@ -344,6 +400,35 @@ def partners_of(primary: Reading, join: AnnotationJoin, old: WindowIndex, new: W
         and (other.item.time > since or isinstance(spec, LastItems))
         and relates(join.predicate, primary, other)
     ]
+
+
+def first_of(primary: Reading, distinct: Distinct, old: WindowIndex, new: WindowIndex) -> Reading | None:
+    """The earliest element of an item's story that is still in the window; its own earlier revision before all."""
+    spec, item = distinct.spec, primary.item
+    first_old, first_new, since = 0, 0, EARLIEST
+    if isinstance(spec, LastItems):
+        first_new = max(len(new) - spec.count, 0)
+        first_old = max(len(old) - max(spec.count - len(new), 0), 0)
+    else:
+        since = before(item.arrived, spec.length)
+    told = [
+        window.readings[place]
+        for window, low in ((old, first_old), (new, first_new))
+        for place in window.places(distinct.predicate, primary, low, len(window))
+    ]
+    told = [
+        other
+        for other in told
+        if (other.item.time > since or isinstance(spec, LastItems))
+        and relates(distinct.predicate, primary, other)
+    ]
+    own = (other for other in told if is_revision(primary, other))
+    return next(own, None) or min(told, key=lambda other: other.item.place, default=None)
+
+
+def is_revision(reading: Reading, other: Reading) -> bool:
+    """Whether two are wordings of one item."""
+    return (reading.item.source, reading.item.identity) == (other.item.source, other.item.identity)
 
 
 def with_partners(annotation: Annotation, identifier: str, partners: Iterable[int]) -> Annotation:

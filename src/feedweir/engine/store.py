@@ -223,11 +223,14 @@ class Store:
 
     def _annotated(self, feed: int, seqs: Sequence[int]) -> Annotations:
         found: Annotations = {}
-        for manifest, wanted in _by_manifest(self.manifests(), sorted(set(seqs))):
+        wanted = pa.array(sorted(set(seqs)), pa.int64())
+        oldest = segment_of(min(seqs, default=0))
+        for manifest in reversed(self.manifests()):
+            # A story goes on: what is told again later is noted in the batch that brought it.
+            if manifest.upto < oldest or not manifest.annotation_files:
+                continue
             table = self.annotation_table([manifest])
-            chosen = pc.and_(
-                pc.equal(table["feed"], feed), pc.is_in(table["seq"], pa.array(wanted, pa.int64()))
-            )
+            chosen = pc.and_(pc.equal(table["feed"], feed), pc.is_in(table["seq"], wanted))
             for row in table.filter(chosen).to_pylist():
                 joined = found.setdefault(row["seq"], {})
                 joined[row["join"]] = (*joined.get(row["join"], ()), row["partner"])

@@ -15,7 +15,17 @@ from feedweir.match.meaning import Reading, holds
 from feedweir.match.spans import spans_of
 from feedweir.plan.expand import Lookup, expand
 from feedweir.plan.explain import label
-from feedweir.plan.nodes import AnnotationJoin, Block, Feed, Filter, Node, PatternJoin, Source, Union
+from feedweir.plan.nodes import (
+    AnnotationJoin,
+    Block,
+    Distinct,
+    Feed,
+    Filter,
+    Node,
+    PatternJoin,
+    Source,
+    Union,
+)
 from feedweir.plan.predicates import And, AtLeast, Contains, Not, Or, Predicate
 from feedweir.plan.walk import inputs_of, postorder
 
@@ -86,7 +96,7 @@ class _Explainer:
                 return Clause("σ", parts[0].holds and told.holds, parts=(told, *parts))
             case Union():
                 return Clause(label(node), any(part.holds for part in parts), parts=parts)
-            case AnnotationJoin() | PatternJoin() | Block():
+            case AnnotationJoin() | Distinct() | PatternJoin() | Block():
                 return self._joined(node, parts)
         return Clause(label(node), all(part.holds for part in parts), parts=parts)
 

@@ -39,7 +39,7 @@ from feedweir.language.statements import (
     Xscl,
 )
 from feedweir.language.tokens import quoted
-from feedweir.language.windows import format_length, format_window
+from feedweir.language.windows import STORY, WindowSpec, format_length, format_window
 
 
 def format_statement(statement: Statement) -> str:
@@ -87,7 +87,7 @@ def format_query(query: Query) -> str:
 
 def _union(member: Member) -> str:
     """A group without a variable needs no brackets here."""
-    if isinstance(member, Group) and not member.variable:
+    if isinstance(member, Group) and not member.variable and member.distinct is None:
         return " | ".join(map(format_member, member.members))
     return format_member(member)
 
@@ -97,11 +97,17 @@ def format_member(member: Member) -> str:
     match member:
         case Named(name, variable):
             text = format_name(name)
-        case Group(members, variable):
-            text = f"({' | '.join(map(format_member, members))})"
+        case Group(members, variable, distinct):
+            text = f"{_story(distinct)}({' | '.join(map(format_member, members))})"
         case Xscl(variable=variable):
             text = _xscl(member)
     return f"{text} as ${variable}" if variable else text
+
+
+def _story(window: WindowSpec | None) -> str:
+    if window is None:
+        return ""
+    return "distinct " if window == STORY else f"distinct last {format_window(window)} "
 
 
 def _xscl(member: Xscl) -> str:

@@ -22,7 +22,8 @@ from feedweir.language.statements import (
     Subscribe,
 )
 from feedweir.language.tokens import Cursor
-from feedweir.language.values import name, variable, window
+from feedweir.language.values import RESERVED, name, variable, window
+from feedweir.language.windows import STORY
 from feedweir.language.xscl import braced
 
 
@@ -88,11 +89,33 @@ def _member(c: Cursor) -> Member:
     word = c.words[c.at]
     if word == "(":
         return _bracketed(c)
+    if word == "distinct" and _is_followed_by_a_member(c):
+        return _distinct(c)
     if word == "xscl" and c.words[c.at + 1] == "{":
         pattern = braced(c)
         return replace(pattern, variable=variable(c)) if c.accept("as") else pattern
     found = EVERY_SOURCE if c.accept("*") else name(c)
     return Named(found, variable(c)) if c.words[c.at] == "as" and c.accept("as") else Named(found)
+
+
+def _is_followed_by_a_member(c: Cursor) -> bool:
+    """`distinct` may also be the name of a feed."""
+    token = c.tokens[c.at + 1]
+    return token in ("(", "*") or token[:1] in ("'", '"') or _is_name(token, c.words[c.at + 1])
+
+
+def _is_name(token: str, word: str) -> bool:
+    return (token[:1].isalnum() or token[:1] == "_") and (word == "last" or word not in RESERVED)
+
+
+def _distinct(c: Cursor) -> Group:
+    """`distinct [last 3 days] (A | B) as $x`."""
+    c.at += 1
+    spec = window(c) if c.accept("last") else STORY
+    inner = _member(c)
+    if isinstance(inner, Group) and inner.distinct is None:
+        return replace(inner, distinct=spec)
+    return Group((replace(inner, variable=""),), inner.variable, spec)
 
 
 def _bracketed(c: Cursor) -> Member:
@@ -106,7 +129,7 @@ def _bracketed(c: Cursor) -> Member:
 
 def _named_group(inner: Member, label: str) -> Member:
     """Brackets around one member only give it a variable; one that has a variable keeps it inside a group."""
-    if isinstance(inner, Group) and not inner.variable:
+    if isinstance(inner, Group) and not inner.variable and inner.distinct is None:
         return Group(inner.members, label)
     if not inner.variable and not isinstance(inner, Group):
         return replace(inner, variable=label)

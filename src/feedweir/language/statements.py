@@ -33,10 +33,11 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """`(A | B | …) as $variable`."""
+    """`(A | B | …) as $variable`; with `distinct`, one element for each story within that window."""
 
     members: tuple[Member, ...]
     variable: str = ""
+    distinct: WindowSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,9 @@ class LastItems:
 
 WindowSpec: TypeAlias = TimeSpan | LastItems
 
+STORY = TimeSpan(timedelta(days=7))
+"""How long a story stays one, where `distinct` does not say it."""
+
 _SECONDS = {
     "second": 1,
     "minute": 60,

@@ -21,6 +21,7 @@ from feedweir.optimize.statistics import SourceStatistics
 from feedweir.plan.nodes import (
     AnnotationJoin,
     Block,
+    Distinct,
     Feed,
     Filter,
     LastItems,
@@ -70,6 +71,10 @@ def flow_of(node: Node, sources: Mapping[str, SourceStatistics]) -> Flow:
             return windowed(flow_of(input, sources), spec)
         case AnnotationJoin(_, primary, window, predicate):
             return joined(flow_of(primary, sources), flow_of(window, sources), join_share(predicate))
+        case Distinct(_, input, spec, predicate):
+            inner = flow_of(input, sources)
+            kept = joined(inner, windowed(inner, spec), join_share(predicate))
+            return Flow(inner.rate, kept.memory, kept.work, inner.statistics)
         case Block(input):
             inner = flow_of(input, sources)
             return Flow(

@@ -11,6 +11,7 @@ from feedweir.plan.expand import Lookup
 from feedweir.plan.nodes import (
     AnnotationJoin,
     Block,
+    Distinct,
     Feed,
     Filter,
     LastItems,
@@ -97,11 +98,11 @@ def _is_joined(node: Node) -> bool:
     match node:
         case AnnotationJoin(_, primary, window):
             return _is_joined(primary) and is_four_level(window.input)
-        case Window(input) | Block(input):
+        case Window(input) | Block(input) | Distinct(_, input):
             return is_four_level(input)
         case PatternJoin(_, left, right):
             return _is_joined(left) and _is_joined(right)
-        case Filter(PatternJoin() as input) | Filter(Window(_, LastItems()) as input):
+        case Filter(PatternJoin() | Distinct() | Window(_, LastItems()) as input):
             return _is_joined(input)
         case Filter(Source()) | Source():
             return True

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from feedweir.plan.nodes import AnnotationJoin, Block, Filter, Node, PatternJoin, Union, Window
+from feedweir.plan.nodes import AnnotationJoin, Block, Distinct, Filter, Node, PatternJoin, Union, Window
 
 Step = Callable[[Node], Node]
-_Fed = TypeVar("_Fed", bound=Filter | Window | Block)
+_Fed = TypeVar("_Fed", bound=Filter | Window | Block | Distinct)
 
 
 def bottom_up(node: Node, step: Step) -> Node:
@@ -18,7 +18,7 @@ def bottom_up(node: Node, step: Step) -> Node:
     A join's window and the blocks of a pattern join keep their place; only what they read is rewritten.
     """
     match node:
-        case Filter(input) | Window(input) | Block(input):
+        case Filter(input) | Window(input) | Block(input) | Distinct(_, input):
             return step(_with_input(node, bottom_up(input, step)))
         case Union(inputs):
             new = tuple(bottom_up(input, step) for input in inputs)

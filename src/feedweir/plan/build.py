@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from feedweir.language.check import Names
-from feedweir.language.predicates import And, Predicate, TreePattern
+from feedweir.language.predicates import And, JoinAnd, JoinOr, Predicate, Relates, TreePattern
 from feedweir.language.statements import (
     EVERY_SOURCE,
     BlockJoin,
@@ -20,6 +20,7 @@ from feedweir.language.statements import (
 from feedweir.plan.nodes import (
     AnnotationJoin,
     Block,
+    Distinct,
     Feed,
     Filter,
     Node,
@@ -28,6 +29,14 @@ from feedweir.plan.nodes import (
     Union,
     Window,
 )
+
+SAME_STORY = JoinOr(
+    (
+        Relates("link", "shares-link", "link"),
+        JoinAnd((Relates("source", "!=", "source"), Relates(None, "similar", None, 0.7))),
+    )
+)
+"""What makes two items one story: the same canonical link, or, from different sources, nearly the same words."""
 
 
 def build(query: Query, names: Names, *, feed: str = "") -> Node:
@@ -77,11 +86,20 @@ class _Clauses:
         if type(member) is Named:
             node: Node = _leaf(member.name, self.names)
         elif isinstance(member, Group):
-            node = Union(tuple([self.member(part) for part in member.members]))
+            node = self.group(member)
         else:
             assert isinstance(member, Xscl)
             node = self.pattern(member.body, member.select)
         return self.dressed(node, member.variable) if member.variable else node
+
+    def group(self, group: Group) -> Node:
+        parts = tuple([self.member(part) for part in group.members])
+        if group.distinct is None:
+            return Union(parts)
+        identifier = (
+            f"{self.feed}.{group.variable or 'distinct'}" if self.feed else group.variable or "distinct"
+        )
+        return Distinct(identifier, parts[0] if len(parts) == 1 else Union(parts), group.distinct, SAME_STORY)
 
     def dressed(self, node: Node, variable: str) -> Node:
         """The node under the conditions and joins of a variable; empty stands for the whole `from`."""

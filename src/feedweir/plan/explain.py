@@ -7,6 +7,7 @@ from feedweir.language.windows import format_window
 from feedweir.plan.nodes import (
     AnnotationJoin,
     Block,
+    Distinct,
     Feed,
     Filter,
     Node,
@@ -50,6 +51,8 @@ def symbol(node: Node) -> str:
             return "ω"
         case AnnotationJoin():
             return "⋈"
+        case Distinct():
+            return "δ"
         case Block():
             return "π"
         case PatternJoin(kind):
@@ -74,6 +77,8 @@ def detail(node: Node) -> str:
             return f"last {format_window(spec)}"
         case AnnotationJoin(identifier, _, _, predicate):
             return f"{identifier}: {format_join_predicate(predicate)}"
+        case Distinct(identifier, _, spec):
+            return f"{identifier}: last {format_window(spec)}"
         case Block(_, pattern, select):
             return ", ".join([format_path(pattern.root), *([f"select {select}"] if select else [])])
         case PatternJoin(equalities=equalities, window=spec, select=select):

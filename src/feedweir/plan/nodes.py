@@ -56,6 +56,20 @@ class AnnotationJoin:
 
 
 @dataclass(frozen=True, slots=True)
+class Distinct:
+    """The first element of each story; later ones are kept with it, under `identifier`, and do not come out.
+
+    An item tells the story of an element that came out before it and is still in the window when the predicate holds
+    of the two; the earliest such element is its first. A new revision of an element comes out like the element.
+    """
+
+    identifier: str
+    input: Node
+    spec: WindowSpec
+    predicate: JoinPredicate
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """An XPath query block of XSCL: the documents of a stream that have the pattern, with its bindings."""
 
@@ -79,11 +93,12 @@ class PatternJoin:
     documents under a new root."""
 
 
-Node: TypeAlias = Source | Feed | Filter | Union | Window | AnnotationJoin | Block | PatternJoin
+Node: TypeAlias = Source | Feed | Filter | Union | Window | AnnotationJoin | Distinct | Block | PatternJoin
 
 __all__ = [
     "AnnotationJoin",
     "Block",
+    "Distinct",
     "Feed",
     "Filter",
     "LastItems",

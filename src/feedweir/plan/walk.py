@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from feedweir.plan.nodes import AnnotationJoin, Block, Feed, Filter, Node, PatternJoin, Source, Union, Window
+from feedweir.plan.nodes import (
+    AnnotationJoin,
+    Block,
+    Distinct,
+    Feed,
+    Filter,
+    Node,
+    PatternJoin,
+    Source,
+    Union,
+    Window,
+)
 
 
 def inputs_of(node: Node) -> tuple[Node, ...]:
     """What a node reads, in order."""
     match node:
-        case Filter(input) | Window(input) | Block(input):
+        case Filter(input) | Window(input) | Block(input) | Distinct(_, input):
             return (input,)
         case Union(inputs):
             return inputs
@@ -66,7 +77,7 @@ def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
     match node:
         case Source() | Feed():
             return node
-        case Filter() | Window() | Block():
+        case Filter() | Window() | Block() | Distinct():
             return replace(node, input=inputs[0])
         case Union():
             return Union(inputs)

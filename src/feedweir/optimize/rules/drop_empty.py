@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from feedweir.optimize.rewrite import bottom_up
-from feedweir.plan.nodes import AnnotationJoin, Block, Filter, Node, PatternJoin, Union, Window
+from feedweir.plan.nodes import AnnotationJoin, Block, Distinct, Filter, Node, PatternJoin, Union, Window
 from feedweir.plan.predicates import FALSE
 
 NOTHING = Union(())
@@ -24,7 +24,7 @@ def _cut(node: Node) -> Node:
             return kept[0] if len(kept) == 1 else Union(kept)
         case AnnotationJoin(_, primary, window) if NOTHING in (primary, window.input):
             return NOTHING
-        case Window(input) | Block(input) if input == NOTHING:
+        case Window(input) | Block(input) | Distinct(_, input) if input == NOTHING:
             return NOTHING
         case PatternJoin() if _is_empty(node):
             return NOTHING

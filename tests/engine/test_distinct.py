@@ -1,0 +1,193 @@
+"""`distinct`: one element for each story, with all that told it, and the same however the stream was cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeAlias
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from feedweir.acquire.landing import Landed
+from feedweir.engine.compact import compact
+from feedweir.engine.runner import Runner
+from feedweir.items.schema import items_of
+from feedweir.keeper.names import DefinedNames
+from feedweir.keeper.weir import Weir
+from feedweir.language import format_statement, parse
+from tests.naive import elements_of
+
+START = datetime(2026, 6, 1, tzinfo=UTC)
+STATEMENTS = """
+register feed http://example.org/post as Post;
+register feed http://example.org/crier as Crier;
+register feed http://example.org/notes as Notes;
+create feed Once from distinct (Post | Crier | Notes);
+create feed Brief from distinct last 5 hours (Post | Crier) as $s where $s[title contains 'river'];
+create feed Few from distinct last 2 items (* as $a) where $a[not (title contains 'otter')];
+create feed Alone from distinct Notes;
+create feed Over from (Once | Brief) as $o where $o[title contains 'river' or title contains 'music'];
+create feed Twice from distinct (Once | Notes);
+create feed Joined from Once as $o join last 1 day on Brief as $b with $o[title similar window.title at least 0.2];
+"""
+FEEDS = ("Once", "Brief", "Few", "Alone", "Over", "Twice", "Joined")
+SOURCES = ("Post", "Crier", "Notes")
+WORDS = ("river", "flood", "music", "otter")
+
+Feeds: TypeAlias = dict[str, list[tuple[int, dict[str, tuple[int, ...]]]]]
+
+
+@dataclass(frozen=True)
+class Told:
+    """One item in a document of its own."""
+
+    source: str
+    guid: int
+    title: str
+    link: str
+    hours: int
+
+    def body(self) -> bytes:
+        return (
+            f"<rss version='2.0'><channel><title>t</title><item><guid>{self.guid}</guid>"
+            f"<title>{self.title}</title><link>{self.link}</link></item></channel></rss>"
+        ).encode()
+
+
+links = st.builds(
+    "{}/{}{}".format,
+    st.sampled_from(["http://a.example", "https://www.a.example"]),
+    st.integers(0, 3),
+    st.sampled_from(["", "/", "?utm_source=x", "#top"]),
+)
+titles = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
+items = st.builds(
+    Told,
+    st.sampled_from(SOURCES),
+    st.integers(0, 30),
+    titles,
+    links | st.integers(0, 99).map("http://b.example/{}".format),
+    st.sampled_from([0, 0, 1, 4, -2, 30]),
+)
+
+
+def run(weir: Weir, history: Sequence[Told], size: int, start: datetime = START) -> datetime:
+    weir.refresh_set()
+    runner = Runner(weir.directory, weir.commit, tasks=2)
+    now = start
+    for first in range(0, len(history), size):
+        landed = []
+        for told in history[first : first + size]:
+            now += timedelta(hours=told.hours)
+            landed.append(Landed(source=told.source, arrived=now, body=told.body()))
+        weir.log.append(landed)
+        runner.run_available()
+    return now
+
+
+def published(weir: Weir) -> Feeds:
+    feeds: Feeds = {}
+    for name in FEEDS:
+        id_ = weir.catalog.feeds.named(name).id
+        seqs = sorted(weir.store.seqs(id_).tolist())
+        annotations = weir.store.annotations(id_, seqs)
+        feeds[name] = [(seq, annotations.get(seq, {})) for seq in seqs]
+    return feeds
+
+
+def obvious(weir: Weir) -> Feeds:
+    _, definitions = weir.catalog.feeds.definitions()
+    names = DefinedNames(definitions)
+    plans = {one.name: plan for one in definitions if (plan := names.plan_of(one.name)) is not None}
+    stream = list(items_of(weir.store.item_table(weir.store.manifests())))
+    return {
+        name: [(e.item.seq, dict(e.annotation)) for e in elements_of(plans[name], stream, plans)]
+        for name in FEEDS
+    }
+
+
+STORY = [
+    Told("Post", 1, "river flood tonight", "http://a.example/1", 0),
+    Told("Crier", 2, "the crier on floods", "https://www.a.example/1?utm_source=x", 1),
+    Told("Notes", 3, "river flood tonight", "http://b.example/7", 1),
+    Told("Post", 1, "river flood tonight updated", "http://a.example/1", 1),
+    Told("Post", 4, "river flood tonight", "http://b.example/8", 1),
+    Told("Crier", 5, "river flood tonight", "http://b.example/9", 200),
+]
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.lists(items, max_size=12))
+@example(STORY)
+@pytest.mark.parametrize("size", [1, 5, 1000])
+def test_one_process_tells_each_story_once_as_the_obvious_meaning_says(
+    size: int, history: list[Told]
+) -> None:
+    with TemporaryDirectory() as directory, Weir.open(directory, clock=lambda: START) as weir:
+        weir.execute(STATEMENTS)
+        now = run(weir, history[:6], size)
+        compact(weir.store)
+        run(weir, history[6:], size, now)
+        assert published(weir) == obvious(weir)
+
+
+def test_a_story_lists_all_its_sources_also_those_that_told_it_later(tmp_path: Path) -> None:
+    with Weir.open(tmp_path, clock=lambda: START) as weir:
+        weir.execute(STATEMENTS)
+        run(weir, [told for told in STORY if "updated" not in told.title], 1)
+        shown = weir.shelves.feed("Once", 10)
+        assert shown is not None
+        told = [
+            (entry.item.source, entry.item.identity, sorted(item.source for item in entry.partners))
+            for entry in shown.entries
+        ]
+    # The second of the Post is no story told again, but another item of the same source; the last came after a week.
+    assert told == [("Crier", "5", []), ("Post", "4", []), ("Post", "1", ["Crier", "Notes"])]
+
+
+def test_spark_tells_each_story_once(spark: SparkSession, tmp_path: Path) -> None:
+    from feedweir.spark.pipeline import start_pipeline
+
+    with Weir.open(tmp_path, clock=lambda: START) as weir:
+        weir.execute(STATEMENTS)
+        weir.refresh_set()
+        query = start_pipeline(spark, weir.directory, weir.commit, tasks=2)
+        try:
+            for first in range(0, len(STORY), 2):
+                two = STORY[first : first + 2]
+                weir.log.append([Landed(source=t.source, arrived=START, body=t.body()) for t in two])
+                query.processAllAvailable()
+        finally:
+            query.stop()
+        assert published(weir) == obvious(weir)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "create feed N from distinct (A | B);",
+        "create feed N from distinct (A);",
+        "create feed N from distinct last 3 days (A | B) as $x where $x[title contains 'x'];",
+        "create feed N from distinct (A as $a | B) | C where $a[title contains 'x'];",
+        "create feed N from (distinct (A)) as $x where $x[title contains 'x'];",
+        "create feed N from distinct (distinct last 5 items (A) | B);",
+        "create feed N from distinct;",
+        "create feed N from distinct | A;",
+    ],
+)
+def test_what_is_written_is_what_is_read(text: str) -> None:
+    (statement,) = parse(text)
+    (again,) = parse(format_statement(statement))
+    assert again == statement
+
+
+def test_one_feed_needs_no_brackets_and_a_feed_may_be_called_distinct() -> None:
+    assert parse("create feed N from distinct A") == parse("create feed N from distinct (A)")
+    (statement,) = parse("create feed N from distinct")
+    assert format_statement(statement).split() == "create feed N from distinct;".rstrip(";").split()
