@@ -35,21 +35,25 @@ Columns = dict[str, list[str]]
 
 
 def feeds_of(joins: Iterable[PatternJoin]) -> list[JoinFeed]:
-    """A feed for each distinct join, over all sources."""
-    distinct = dict.fromkeys(
-        replace(join, left=_block(join.left), right=_block(join.right)) for join in joins
-    )
+    """A feed for each distinct join, over all sources; variables are called after what they bind."""
+    distinct = dict.fromkeys(_canonical(join) for join in joins)
     return [JoinFeed(number, join) for number, join in enumerate(distinct, 1)]
 
 
-def _block(block: object) -> Block:
-    assert isinstance(block, Block)
-    root = replace(block.pattern.root, name="item", children=_sorted(block.pattern.root.children))
-    return Block(Source("*"), TreePattern(root))
+def _canonical(join: PatternJoin) -> PatternJoin:
+    assert isinstance(join.left, Block)
+    left, left_names = _block(join.left, "a")
+    right, right_names = _block(join.right, "b")
+    pairs = sorted((left_names[one], right_names[other]) for one, other in join.equalities)
+    return replace(join, left=left, right=right, equalities=tuple(pairs))
 
 
-def _sorted(nodes: tuple[PatternNode, ...]) -> tuple[PatternNode, ...]:
-    return tuple(sorted(nodes, key=lambda node: node.name))
+def _block(block: Block, mark: str) -> tuple[Block, dict[str, str]]:
+    leaves = sorted(block.pattern.root.children, key=lambda node: node.name)
+    names = {leaf.variable: f"{mark}_{leaf.name}" for leaf in leaves}
+    children = tuple(replace(leaf, variable=names[leaf.variable]) for leaf in leaves)
+    root = PatternNode("/", "item", children, f"{mark}_item")
+    return Block(Source("*"), TreePattern(root)), names
 
 
 def land(directory: DataDirectory, columns: Columns, times: Sequence[int], size: int) -> None:
@@ -60,7 +64,9 @@ def land(directory: DataDirectory, columns: Columns, times: Sequence[int], size:
         rows = range(start, min(start + size, count))
         shares = [rows[source::SOURCES] for source in range(SOURCES)]
         documents = [
-            Landed(source=f"S{source}", arrived=_START, body=_body(columns, times, share[first : first + 1000]))
+            Landed(
+                source=f"S{source}", arrived=_START, body=_body(columns, times, share[first : first + 1000])
+            )
             for source, share in enumerate(shares)
             for first in range(0, len(share), 1000)
         ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 from zlib import crc32
 
@@ -65,6 +65,15 @@ class Receipt:
     sources: dict[str, SourceReport]
     hidden_count: int = 0
     """How many of the elements are of streams that only joins read."""
+
+    def with_failures(self, failures: Mapping[str, str]) -> Receipt:
+        """With reasons against sources that had none."""
+        if not failures:
+            return self
+        sources = dict(self.sources)
+        for name, reason in failures.items():
+            sources[name] = replace(sources[name], failure=sources[name].failure or reason)
+        return replace(self, sources=sources)
 
     def to_json(self) -> dict[str, Any]:
         return _with_plain_sources(self)

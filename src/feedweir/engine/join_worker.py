@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -51,42 +50,41 @@ class ShardReceipt:
     failures: tuple[tuple[int, str], ...] = ()
 
 
-class OpenShards:
-    """Compiled shards of versions, those used last."""
-
-    def __init__(self, sets: Path) -> None:
-        self._sets = sets
-        self._open: OrderedDict[tuple[int, int], tuple[JoinSet, PatternRounds]] = OrderedDict()
-
-    def shards(self, version: int) -> list[int]:
-        return shards_in(joins_path(self._sets, version))
-
-    def get(self, version: int, shard: int) -> tuple[JoinSet, PatternRounds]:
-        key = (version, shard)
-        if key not in self._open:
-            joins = load_joins(joins_path(self._sets, version), shard)
-            self._open[key] = (joins, PatternRounds(joins))
-        self._open.move_to_end(key)
-        while len(self._open) > _OPEN:
-            self._open.popitem(last=False)
-        return self._open[key]
+@lru_cache(maxsize=_OPEN)
+def opened(directory: Path, shard: int) -> tuple[JoinSet, PatternRounds]:
+    """A shard of a version, compiled: item tasks and the join step of a process share it."""
+    joins = load_joins(directory, shard)
+    return joins, PatternRounds(joins)
 
 
 class Witnesser:
     """Matches the tree patterns of pattern joins in item tasks, and writes down how they lie."""
 
     def __init__(self, directory: DataDirectory) -> None:
-        self._shards = OpenShards(directory.sets)
+        self._sets = directory.sets
         self._log = WitnessLog(directory.witnesses)
 
-    def write(self, assignment: Assignment, items: pa.RecordBatch, elements: pa.Table) -> None:
-        for shard in self._shards.shards(assignment.version):
-            joins, rounds = self._shards.get(assignment.version, shard)
+    def write(self, assignment: Assignment, items: pa.RecordBatch, elements: pa.Table) -> dict[str, str]:
+        """Write down the witnesses of items; by source why an item of it takes no part in pattern joins."""
+        refused: dict[int, str] = {}
+        directory = joins_path(self._sets, assignment.version)
+        for shard in shards_in(directory):
+            joins, rounds = opened(directory, shard)
             if not rounds.patterns:
                 continue
             wanted = pc.is_in(elements.column("feed"), pa.array(sorted(joins.witnessed()), pa.int64()))
             seqs = np.unique(elements.filter(wanted).column("seq").to_numpy())
-            self._log.write(assignment, shard, witnesses_in(rounds.trees, items, seqs))
+            found = witnesses_in(rounds.trees, items, seqs)
+            self._log.write(assignment, shard, found)
+            refused.update(found.refused)
+        if not refused:
+            return {}
+        rows = zip(*(items.column(name).to_pylist() for name in ("seq", "source", "identity")), strict=True)
+        return {
+            source: f"item {identity} takes no part in joins: {refused[seq]}"
+            for seq, source, identity in rows
+            if seq in refused
+        }
 
 
 class _BatchFiles:
@@ -119,7 +117,6 @@ class JoinWorker:
     def __init__(self, directory: DataDirectory) -> None:
         self._directory = directory
         self._store = Store(directory.root)
-        self._shards = OpenShards(directory.sets)
         self._witnesses = WitnessLog(directory.witnesses)
         self._windows: dict[int, StoredHistory] = {}
         self._states: dict[int, tuple[int, PatternState]] = {}
@@ -128,7 +125,7 @@ class JoinWorker:
     def run(self, task: ShardTask) -> ShardReceipt:
         """Do a shard of a batch: what it writes depends on the batch and on what was published before it."""
         manifest, shard = task.manifest, task.shard
-        joins, rounds = self._shards.get(manifest.version, shard)
+        joins, rounds = opened(joins_path(self._directory.sets, manifest.version), shard)
         windows = self._windows.setdefault(shard, StoredHistory(self._store))
         windows.stand_at(manifest.after)
         state = self._state(shard, manifest.after)

@@ -63,16 +63,18 @@ def stream_keys(root: Node) -> dict[int, int]:
 
 def operator_key(node: Node, inputs: tuple[int, ...]) -> int:
     """The key of what an operator makes of streams with these keys."""
-    digest = blake2b(
-        repr((*_operator(node), inputs)).encode("utf-8", "surrogatepass"), digest_size=8
-    ).digest()
+    said = (type(node).__name__, [getattr(node, name) for name in _told(node)], inputs)
+    digest = blake2b(repr(said).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return -1 - (int.from_bytes(digest, "big") >> 1)
 
 
 def _operator(node: Node) -> tuple[str, list[Any]]:
     """A node without its inputs. A window of a join is an input; that of a pattern join is what it is told."""
-    told = [field.name for field in fields(node) if not _is_input(node, field.name)]
-    return type(node).__name__, [_packed(getattr(node, name)) for name in told]
+    return type(node).__name__, [_packed(getattr(node, name)) for name in _told(node)]
+
+
+def _told(node: Node) -> list[str]:
+    return [field.name for field in fields(node) if not _is_input(node, field.name)]
 
 
 def _is_input(node: Any, name: str) -> bool:

@@ -48,6 +48,8 @@ class WitnessRows:
 
     pairs: pa.Table
     values: pa.Table
+    refused: tuple[tuple[int, str], ...] = ()
+    """(document, reason) of those beyond a bound, which give none."""
 
     @staticmethod
     def none() -> WitnessRows:
@@ -91,16 +93,18 @@ class WitnessRows:
 
 
 def witnesses_of(trees: TreeSet, documents: Sequence[str | Any], numbers: Longs) -> WitnessRows:
-    """Of documents (XML text, or lxml elements) under their numbers; what is beyond a bound gives none."""
+    """Of documents (XML text, or lxml elements) under their numbers."""
     read: list[DocumentTree] = []
     kept: list[int] = []
+    refused: list[tuple[int, str]] = []
     for document, number in zip(documents, numbers.tolist(), strict=True):
         try:
             read.append(trees.read(document))
             kept.append(number)
-        except DocumentError:
-            continue
+        except DocumentError as error:
+            refused.append((number, str(error)))
     found = trees.witnesses_of_trees(read)
+    refused += [(kept[place], str(error)) for place, error in sorted(found.refused.items())]
     named = np.array(kept, np.int64)
     columns = (found.pattern, found.variable, found.node1, found.node2)
     pairs = [named[found.document], *columns] if len(kept) else [[]] * len(_PAIRS)
@@ -108,6 +112,7 @@ def witnesses_of(trees: TreeSet, documents: Sequence[str | Any], numbers: Longs)
     return WitnessRows(
         pa.table([pa.array(one, two.type) for one, two in zip(pairs, _PAIR_SCHEMA, strict=True)], _PAIRS),
         pa.table([pa.array(one, two.type) for one, two in zip(values, _VALUE_SCHEMA, strict=True)], _VALUES),
+        tuple(refused),
     )
 
 

@@ -13,10 +13,11 @@ from feedweir.engine.directory import DataDirectory
 from feedweir.engine.join_worker import Witnesser
 from feedweir.engine.observations import ObservationLog, sample_of
 from feedweir.engine.seen import SeenLog
+from feedweir.engine.sets import open_installed
 from feedweir.engine.stage import elements_of, find_news
 from feedweir.engine.store import Store
 from feedweir.items.schema import DOCUMENT_SCHEMA
-from feedweir.match import CompiledSet, open_set
+from feedweir.match import CompiledSet
 
 OPEN_SETS = 2
 _WRITERS = 2
@@ -62,8 +63,8 @@ class Worker:
             sample = sample_of(news.items.column("source"))
             matches = self._set(assignment.version).match_observing(news.items, sample)
             elements = elements_of(news.items, matches)
-            self._witnesser.write(assignment, news.items, elements)
-            receipt = self._store.write_task(assignment, news, elements)
+            refused = self._witnesser.write(assignment, news.items, elements)
+            receipt = self._store.write_task(assignment, news, elements).with_failures(refused)
             self._observations.write(assignment, news.items, matches.observed)
             for each in writing:
                 each.result()
@@ -71,7 +72,7 @@ class Worker:
 
     def _set(self, version: int) -> CompiledSet:
         if version not in self._sets:
-            self._sets[version] = open_set(self._directory.sets / str(version))
+            self._sets[version] = open_installed(self._directory.sets, version)
         self._sets.move_to_end(version)
         while len(self._sets) > OPEN_SETS:
             self._sets.popitem(last=False)
