@@ -22,7 +22,7 @@ from feedweir.optimize.statistics import HALF_LIFE_S
 from feedweir.plan.predicates import Contains, Term
 
 WORDS = [f"w{number}" for number in range(20)]
-EAGER = ReplanPolicy(threshold=0.1, horizon_s=1e9, min_interval_s=0.0)
+EAGER = ReplanPolicy(threshold=0.1, horizon_s=1e18, min_interval_s=0.0)
 
 
 class Hours:
@@ -184,7 +184,7 @@ def test_a_plan_that_has_drifted_is_made_anew_and_no_element_is_lost_or_repeated
 
 
 def test_the_drift_that_is_measured_falls_when_a_plan_is_made_anew(weir: Weir, clock: Hours) -> None:
-    patient = ReplanPolicy(threshold=0.1, horizon_s=1e9, min_interval_s=1e12)
+    patient = ReplanPolicy(threshold=0.1, horizon_s=1e18, min_interval_s=1e12)
     weir.plans = Plans(weir.catalog, weir.directory, clock, patient)
     random = Random(7)
     drifted(weir, clock, random)
