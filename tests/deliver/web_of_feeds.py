@@ -16,7 +16,7 @@ import re
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email import message_from_bytes
 from email.message import EmailMessage
@@ -83,9 +83,11 @@ class WebOfFeeds:
         response = web.StreamResponse(headers={"Content-Type": "application/rss+xml"})
         await response.prepare(request)
         await response.write(b'<rss version="2.0"><channel>')
-        while True:
-            await response.write(chunk or b" ")
-            await asyncio.sleep(0.5 if not chunk else 0)
+        with suppress(ConnectionError):
+            while True:
+                await response.write(chunk or b" ")
+                await asyncio.sleep(0.5 if not chunk else 0)
+        return response
 
     # The readers
 

@@ -240,7 +240,7 @@ def format_schedule(schedule: Schedule) -> list[str]:
         f"quiet {_listed(schedule.quiet)}" if schedule.quiet else "",
         f"mute until {quoted(schedule.mute_until)}" if schedule.mute_until else "",
         _cap_text(schedule.cap),
-        f"at most {schedule.per_message} items per message" if schedule.per_message else "",
+        f"at most {_counted(schedule.per_message, 'item')} per message" if schedule.per_message else "",
     ]
     return [clause for clause in clauses if clause]
 
@@ -250,13 +250,17 @@ def _every_text(length: timedelta | None) -> str:
 
 
 def _after_text(schedule: Schedule) -> str:
-    items = f"{schedule.count} items" if schedule.count else ""
+    items = _counted(schedule.count, "item") if schedule.count else ""
     wait = format_length(schedule.longest_wait) if schedule.longest_wait is not None else ""
     return f"after {' or '.join(filter(None, (items, wait)))}" if items or wait else ""
 
 
 def _cap_text(cap: tuple[int, timedelta] | None) -> str:
-    return f"at most {cap[0]} messages per {format_length(cap[1])}" if cap else ""
+    return f"at most {_counted(cap[0], 'message')} per {format_length(cap[1])}" if cap else ""
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _listed(texts: tuple[str, ...]) -> str:
