@@ -69,6 +69,7 @@ create feed AfterMade from xscl {
     FROM Made/item[by/@who->w] FOLLOWED BY{w = c, 2 items} Notes//item[author->c]
 };
 create feed Nested from xscl { Followed/result[item/title->t] JOIN{t = u, 3 days} Noted/note->u };
+create feed Elsewhere from Notes as $n join last 2 items on Both as $b with $n[author = window.author];
 create feed NearMade from Notes as $n join last 5 items on Made as $m
     with $n[title similar window.title at least 0.1];
 create feed Mixed from (Followed | Near | Shaped as $s) as $all
@@ -76,7 +77,7 @@ create feed Mixed from (Followed | Near | Shaped as $s) as $all
 """
 JOINED = (
     *("Alike", "Same", "Linked", "Both", "Recent", "Wet", "Deeper", "Followed", "Near", "Shaped", "Mixed"),
-    *("Made", "Noted", "OfMade", "AfterMade", "Nested", "NearMade"),
+    *("Made", "Noted", "OfMade", "AfterMade", "Nested", "Elsewhere", "NearMade"),
 )
 
 Partners: TypeAlias = dict[str, tuple[int, ...]]

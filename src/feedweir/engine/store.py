@@ -161,7 +161,7 @@ class Store:
         missing = limit
         for manifest in self.manifests():
             ranges = [self._range(name, feed) for name in manifest.element_files]
-            found = np.sort(np.concatenate(ranges))[::-1][:missing] if ranges else np.empty(0, np.int64)
+            found = np.unique(np.concatenate(ranges))[::-1][:missing] if ranges else np.empty(0, np.int64)
             chunks.append(found)
             if missing is not None:
                 missing -= len(found)
@@ -301,7 +301,8 @@ def made_in(table: pa.Table) -> Made:
     for row in table.to_pylist():
         one = Construction(tuple(row["made_of"]), row["xml"], row["is_selected"])
         found[row["seq"]] = (*found.get(row["seq"], ()), one)
-    return {seq: tuple(sorted(many, key=lambda one: one.place)) for seq, many in found.items()}
+    # A stream that two shards want is made by both.
+    return {seq: tuple(sorted(set(many), key=lambda one: one.place)) for seq, many in found.items()}
 
 
 def task_name(assignment: Assignment) -> str:
