@@ -69,6 +69,12 @@ def create(weir: Weir, feeds: dict[str, tuple[str, ...]], source: str = "A") -> 
     )
 
 
+def plan_anew(weir: Weir) -> None:
+    """Compile everything, as when a plan has drifted."""
+    weir.catalog.feeds.renew()
+    weir.refresh_set()
+
+
 def title(word: str) -> Contains:
     return Contains("title", (Term(word),), 1)
 
@@ -120,6 +126,7 @@ def test_what_is_watched_late_begins_at_what_was_assumed(weir: Weir) -> None:
     weir.push("A", document(1, ["sun"] * 20))
     weir.run()
     create(weir, {"F2": ("wind", "hail")})
+    plan_anew(weir)
     weir.push("A", document(2, ["wind"] * 20))
     weir.run()
     assert known(weir).atoms[title("wind")] == pytest.approx(20 + 0.05 * 20)
@@ -131,12 +138,26 @@ def test_feeds_that_come_change_and_go_are_in_the_plan(weir: Weir) -> None:
     assert "title contains 'sun'  in 1/s" in as_text(weir.explain_plan("A")[0])
     weir.execute("drop feed F2; drop feed F3")
     create(weir, {"F1": ("sun", "fog")})
-    weir.refresh_set()
+    plan_anew(weir)
     (plan,) = weir.explain_plan("A")
     assert {feed for node in plan.nodes for feed in node.feeds} == {"A", "F1"}
     assert {node.condition for node in plan.nodes if "F1" in node.feeds} == {
         "title contains 'sun' and title contains 'fog'"
     }
+
+
+def test_feeds_that_were_added_beside_the_plan_make_it_drift(weir: Weir, clock: Hours) -> None:
+    weir.plans = Plans(weir.catalog, weir.directory, clock, EAGER)
+    create(weir, {"F1": ("sun", "rain"), "F2": ("sun", "wind")})
+    weir.push("A", document(1, ["sun rain", "fog"]))
+    clock.pass_()
+    weir.run()
+    create(weir, {f"G{number}": ("snow", word) for number, word in enumerate(WORDS)})
+    weir.refresh_set()
+    weir.tidy()
+    (plan,) = weir.explain_plan("A")
+    assert {feed for node in plan.nodes for feed in node.feeds} >= {f"G{n}" for n in range(20)}
+    assert next(node for node in plan.nodes if node.condition == "title contains 'snow'").shared_by == 20
 
 
 def drifted(weir: Weir, clock: Hours, random: Random) -> dict[str, tuple[str, ...]]:
@@ -149,7 +170,7 @@ def drifted(weir: Weir, clock: Hours, random: Random) -> dict[str, tuple[str, ..
     publish(weir, clock, 1, random, frequent=WORDS[14:])
     create(weir, {"Final": (WORDS[0],)})
     feeds["Final"] = (WORDS[0],)
-    weir.refresh_set()
+    plan_anew(weir)
     return feeds
 
 
@@ -195,8 +216,7 @@ def test_the_drift_that_is_measured_falls_when_a_plan_is_made_anew(weir: Weir, c
     assert not stale.is_stale
     assert weir.plans.replan() == ()
     assert load_plan(weir.directory.plans, plan_in_force(weir.directory.plans))["A"].items < 100
-    weir.catalog.feeds.renew()
-    weir.refresh_set()
+    plan_anew(weir)
     (fresh,) = [standing for standing in weir.plans.standings() if standing.source == "A"]
     assert fresh.drift.excess < 0.05
 

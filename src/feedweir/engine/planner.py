@@ -67,6 +67,14 @@ class Planner:
         planned = (self._put_or_leave(source, asked[source], known, now) for source in sorted(asked))
         return tuple(one for one in planned if one is not None)
 
+    def follow(self, queries: Sequence[Query], known: Known, now: datetime) -> None:
+        """Take changes of queries into the live plans; what is in force stays what it was."""
+        asked = asked_of_sources(queries)
+        self._kept = {source: kept for source, kept in self._kept.items() if source in asked}
+        for source in sorted(asked):
+            kept = self._kept.setdefault(source, _Kept(LivePlan(known(source)), now, 0.0, InForce(())))
+            _change(kept.live, asked[source])
+
     @property
     def has_plans(self) -> bool:
         return bool(self._kept)

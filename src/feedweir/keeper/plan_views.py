@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -49,7 +49,7 @@ def _explained(
         ("", *map(format_predicate, plan.asks[1:])),
         ("", *map(format_predicate, plan.conditions[1:])),
         plan.shares,
-        tuple(tuple(name_of(key) or "a window of a join" for key in keys) for keys in plan.feeds),
+        tuple(tuple(_names(keys, name_of)) for keys in plan.feeds),
     )
     return explain_nodes(
         nodes,
@@ -59,6 +59,14 @@ def _explained(
         execution=Execution(plan.way, plan.seconds, plan.items),
         never=[node for node in range(1, len(plan.parents)) if is_never(to_cnf(plan.conditions[node]))],
     )
+
+
+def _names(keys: Iterable[int], name_of: Callable[[int], str | None]) -> Iterator[str]:
+    """Feeds by name, without those that were dropped since; what only joins read has none."""
+    for key in keys:
+        name = name_of(key) if key >= 0 else "a window of a join"
+        if name is not None:
+            yield name
 
 
 def _measured(plan: StoredSource, weights: Weights, rate: float) -> Mapping[int, float]:

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from feedweir.catalog import Catalog
 from feedweir.engine.directory import DataDirectory
+from feedweir.engine.join_plans import JoinSet
 from feedweir.engine.observations import ObservationLog
 from feedweir.engine.plan_store import (
     StoredPlan,
@@ -20,6 +21,7 @@ from feedweir.engine.plan_store import (
 )
 from feedweir.engine.planner import Known, Planner, Standing
 from feedweir.engine.planning import places_of, tree_of
+from feedweir.keeper.compile import compile_definitions
 from feedweir.keeper.observing import statistics_of, take_in, weights_of
 from feedweir.match.factored import SourceTree
 from feedweir.optimize.drift import ReplanPolicy
@@ -45,6 +47,8 @@ class Plans:
         self._clock = clock
         self._planner = Planner(policy)
         self._turn = threading.Lock()
+        self._followed = -1
+        """The version of the definitions that the live plans know."""
 
     def plan(self, queries: Sequence[Query]) -> tuple[SourceTree, ...]:
         """The trees for the queries of a set that is about to be compiled."""
@@ -69,6 +73,7 @@ class Plans:
             known, now = self._known(), self._clock()
             if not self._planner.has_plans:
                 self._planner.resume(load_plan(self._directory, plan_in_force(self._directory)), known, now)
+            self._follow(known, now)
             return self._planner.standings(known, now)
 
     def replan(self) -> tuple[str, ...]:
@@ -90,6 +95,14 @@ class Plans:
                 100 * standing.drift.excess,
             )
         return tuple(standing.source for standing in stale)
+
+    def _follow(self, known: Known, now: datetime) -> None:
+        """Small changes are put in force beside the planned set: the live plans are told of them here."""
+        version, definitions = self._catalog.feeds.definitions()
+        if version != self._followed and self._planner.has_plans:
+            compiled = compile_definitions(definitions)
+            self._planner.follow([*compiled.queries, *JoinSet(compiled.joins).queries()], known, now)
+        self._followed = version
 
     def _known(self) -> Known:
         now = self._clock()
