@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -59,7 +59,10 @@ class ObservationLog:
         if not observed:
             return
         counts = {one["values"]: one["counts"] for one in items.column("source").value_counts().to_pylist()}
-        rows = [[counts[one.source], *astuple(one)] for one in observed]
+        rows = [
+            [counts[one.source], one.source, one.plan, one.sampled, one.atoms, one.pairs, one.nodes]
+            for one in observed
+        ]
         self._directory.mkdir(parents=True, exist_ok=True)
         path = self._directory / f"{assignment.upto:012d}-{assignment.parts[0]:03d}.json"
         draft = path.with_name(f".{path.name}.{os.getpid()}")
