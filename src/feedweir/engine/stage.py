@@ -17,6 +17,7 @@ from feedweir.engine.seen import NO_SIGHTINGS, Seen, Sightings, keys_of
 from feedweir.items.model import FeedDescription
 from feedweir.match import CompiledSet, Matches
 
+_I64 = npt.NDArray[np.int64]
 MAX_PUBLISHED = 32
 """Moments of publication that a report tells of a source."""
 
@@ -67,9 +68,20 @@ def _in_order(items: pa.RecordBatch) -> pa.RecordBatch:
 
 def elements_of(items: pa.RecordBatch, matches: Matches) -> pa.Table:
     """The pairs (feed, seq) of matched items, sorted by feed, then by seq."""
-    seqs: npt.NDArray[np.int64] = items.column("seq").to_numpy()[matches.rows]
-    order = np.argsort(matches.keys, kind="stable")
-    return pa.table({"feed": matches.keys[order], "seq": seqs[order]})
+    feeds, rows = _sorted_pairs(matches.keys, matches.rows, len(items))
+    seqs: npt.NDArray[np.int64] = items.column("seq").to_numpy()[rows]
+    return pa.table({"feed": feeds, "seq": seqs})
+
+
+def _sorted_pairs(keys: _I64, rows: npt.NDArray[np.integer[Any]], n_rows: int) -> tuple[_I64, _I64]:
+    """Pairs sorted by key, then by row: each as one number, which is sorted ten times as fast as an order is found."""
+    bits = n_rows.bit_length()
+    most = 1 << (63 - bits)
+    if len(keys) and not (-most <= keys.min() and keys.max() < most):
+        order = np.lexsort((rows, keys))
+        return keys[order], rows[order].astype(np.int64)
+    pairs = np.sort((keys << bits) | rows.astype(np.int64))
+    return pairs >> bits, pairs & ((1 << bits) - 1)
 
 
 def match_items(compiled: CompiledSet, items: pa.RecordBatch) -> pa.Table:
