@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+import pyarrow.compute as pc
 
 from benchmarks._streams import documents_of, generated_stories, keyword_queries, stories_of
 from feedweir.acquire.landing import LandingLog
@@ -148,23 +149,29 @@ def _steady_delays(directory: DataDirectory, steady: list, published: dict, wait
 
 def _compared(alone: Store, wide: Store, stories: int) -> dict[str, object]:
     """What Spark published against what one process did, and against what was sent."""
-    expected, found = (_pairs(store) for store in (alone, wide))
-    items = wide.item_table(wide.manifests())
-    distinct = len(
-        set(zip(*(items.column(name).to_pylist() for name in ("source", "identity")), strict=True))
+    mine, theirs = _names(alone), _names(wide)
+    names = np.unique(np.concatenate([mine, theirs]))
+    expected, found = (
+        _pairs(alone, np.searchsorted(names, mine)),
+        _pairs(wide, np.searchsorted(names, theirs)),
     )
+    distinct = len(np.unique(theirs))
     return {
         "hits_per_item": round(len(expected) / stories, 2),
         "lost": stories - distinct + len(np.setdiff1d(expected, found)),
-        "doubled": items.num_rows - distinct + len(found) - len(np.unique(found)),
+        "doubled": len(theirs) - distinct + len(found) - len(np.unique(found)),
     }
 
 
-def _pairs(store: Store) -> np.ndarray:
-    """Elements as strings of feed and item, which do not depend on how documents were cut into segments."""
+def _names(store: Store) -> np.ndarray:
+    """Of every item its source and identity, in stream order."""
+    items = store.item_table(store.manifests())
+    return pc.binary_join_element_wise(items["source"], items["identity"], "\n").to_numpy()
+
+
+def _pairs(store: Store, stories: np.ndarray) -> np.ndarray:
+    """Elements as numbers of feed and story, which do not depend on how documents were cut into segments."""
     manifests = store.manifests()
-    items, elements = store.item_table(manifests), store.element_table(manifests)
-    order = np.searchsorted(items.column("seq").to_numpy(), elements.column("seq").to_numpy())
-    identities = np.array(items.column("identity").to_pylist(), dtype=object)[order]
-    feeds = elements.column("feed").to_numpy()
-    return np.array([f"{feed} {identity}" for feed, identity in zip(feeds, identities, strict=True)])
+    seqs, elements = store.item_table(manifests)["seq"].to_numpy(), store.element_table(manifests)
+    places = np.searchsorted(seqs, elements["seq"].to_numpy())
+    return (elements["feed"].to_numpy() << 32) + stories[places]

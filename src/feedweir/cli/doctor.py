@@ -13,9 +13,9 @@ import typer
 from feedweir.cli.context import Context, context_of, show_rows
 from feedweir.config import Settings
 from feedweir.engine.directory import current_version
+from feedweir.engine.sets import check_installed
 from feedweir.errors import CompiledSetError, FeedweirError
 from feedweir.keeper.weir import Weir
-from feedweir.match import open_set
 
 NEEDS_ATTENTION = 4
 _ENOUGH_DISK = 1 << 30
@@ -75,7 +75,7 @@ def _compiled_set(weir: Weir) -> Finding:
     if version is None:
         return Finding("compiled set", "ok", "none yet: the first `feedweir run` makes it")
     try:
-        open_set(weir.directory.sets / str(version))
+        check_installed(weir.directory.sets, version)
     except CompiledSetError as error:
         return Finding("compiled set", "broken", f"{error}; the next `feedweir run` makes it again")
     return Finding("compiled set", "ok", f"version {version}")

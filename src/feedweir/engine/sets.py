@@ -1,7 +1,14 @@
-"""Compiled sets on disk, one directory a version, and the name of the one in force."""
+"""Compiled sets on disk: versions that share their segments, the joins of each, and the name of the one in force.
+
+SETS/versions/VERSION/   what a version of the catalog consists of
+SETS/segments/NAME/      compiled queries, never changed
+SETS/VERSION.joins/      the feeds with joins of a version
+SETS/CURRENT             the version that the next batch is matched against
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -9,12 +16,24 @@ from typing import TypeAlias
 
 from feedweir.engine.files import replacing
 from feedweir.engine.join_plans import JoinFeed, JoinSet, save_joins
-from feedweir.match import compile_set
+from feedweir.match import (
+    CompiledSet,
+    PreparedMerge,
+    apply_changes,
+    open_version,
+    prune,
+    verify_version,
+    versions_of,
+    write_version,
+)
+from feedweir.match.build import Progress
 from feedweir.match.factored import SourceTree
 from feedweir.plan.query import Query
 
 KEPT_SETS = 3
 """A batch that is run again after a crash wants the set it was first run with."""
+MOST_KEPT_SETS = 1000
+"""Versions that are kept when no batch is published for long."""
 
 
 def joins_path(sets: Path, version: int) -> Path:
@@ -30,25 +49,63 @@ def unplanned(_: Sequence[Query]) -> Iterable[SourceTree]:
     return ()
 
 
+def open_installed(sets: Path, version: int) -> CompiledSet:
+    """A version of the set; `CompiledSetError` when it is not there or damaged."""
+    return open_version(sets, version)
+
+
+def check_installed(sets: Path, version: int) -> None:
+    """Read every byte of a version; `CompiledSetError` when one is not as it was written."""
+    verify_version(sets, version)
+
+
 def install_set(
     sets: Path,
     version: int,
     queries: Iterable[Query],
     joins: Iterable[JoinFeed] = (),
     plan: Plan = unplanned,
+    *,
+    pinned: int | None = None,
+    progress: Progress | None = None,
 ) -> None:
-    """Compile queries and put them, with the feeds that join what they find, in force from the next batch on."""
+    """Compile all queries and put them, with the feeds that join what they find, in force from the next batch on.
+
+    `pinned` is the oldest version that a batch may still ask for.
+    """
     feeds = tuple(joins)
+    shutil.rmtree(joins_path(sets, version), ignore_errors=True)
     save_joins(joins_path(sets, version), feeds)
     asked = [*queries, *JoinSet(feeds).queries()]
-    compile_set(asked, sets / str(version), trees=plan(asked))
+    write_version(sets, version, asked, trees=plan(asked), progress=progress)
+    _put_in_force(sets, version, pinned)
+
+
+def change_set(
+    sets: Path,
+    since: int,
+    version: int,
+    added: Iterable[Query],
+    removed_keys: Iterable[int],
+    *,
+    pinned: int | None = None,
+    prepared: PreparedMerge | None = None,
+) -> None:
+    """Put a version in force that differs from another by a few feeds without joins: at the cost of those few."""
+    shutil.rmtree(joins_path(sets, version), ignore_errors=True)
+    if joins_path(sets, since).exists():
+        shutil.copytree(joins_path(sets, since), joins_path(sets, version), copy_function=os.link)
+    apply_changes(sets, added, removed_keys, since=since, version=version, prepared=prepared)
+    _put_in_force(sets, version, pinned)
+
+
+def _put_in_force(sets: Path, version: int, pinned: int | None) -> None:
     with replacing(sets / "CURRENT") as file:
         file.write(str(version).encode())
-    _prune(sets, version)
-
-
-def _prune(sets: Path, version: int) -> None:
-    versions = sorted(int(path.name) for path in sets.iterdir() if path.name.isdigit())
-    for old in [each for each in versions if each < version][: -(KEPT_SETS - 1)]:
-        shutil.rmtree(sets / str(old), ignore_errors=True)
-        shutil.rmtree(joins_path(sets, old), ignore_errors=True)
+    known = [each for each in versions_of(sets) if each <= version]
+    oldest = known[-KEPT_SETS:][0] if pinned is None else min(pinned, known[-KEPT_SETS:][0])
+    kept = [each for each in known[-MOST_KEPT_SETS:] if each >= oldest]
+    prune(sets, kept)
+    for path in sets.glob("*.joins"):
+        if int(path.stem) not in kept:
+            shutil.rmtree(path, ignore_errors=True)

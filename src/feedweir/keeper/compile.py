@@ -1,8 +1,14 @@
-"""From definitions to the compiled set in force: one for each version of the catalog."""
+"""From definitions to the compiled set in force: a change costs what it changes, all else is compiled whole.
+
+A version of the catalog that differs from the one in force by a few feeds without joins becomes a small segment beside
+the others; its filters are planned when segments are merged. Everything is compiled, and planned, when the set is
+small, when a feed with joins is concerned, when filters are planned anew, and when so much has changed that it is
+cheaper.
+"""
 
 from __future__ import annotations
 
-import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -10,13 +16,26 @@ from pathlib import Path
 from feedweir.catalog import Catalog, Definition, Failure
 from feedweir.engine.directory import current_version
 from feedweir.engine.join_plans import JoinFeed, compile_plan, load_joins
-from feedweir.engine.sets import Plan, install_set, joins_path, unplanned
+from feedweir.engine.sets import (
+    Plan,
+    change_set,
+    check_installed,
+    install_set,
+    joins_path,
+    open_installed,
+    unplanned,
+)
 from feedweir.errors import CompiledSetError, FeedweirError
+from feedweir.keeper.changes import Changed, changes_of
+from feedweir.keeper.merging import Merges
 from feedweir.keeper.names import DefinedNames
-from feedweir.match import open_set
+from feedweir.match import forget_merge
 from feedweir.plan import expand
 from feedweir.plan.nodes import Node, Source
 from feedweir.plan.query import Query
+
+WHOLE_BELOW = 1_000
+"""Queries up to which everything is compiled: it takes no longer than a batch, and plans all filters together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +47,32 @@ class Compilation:
     joins: tuple[JoinFeed, ...] = ()
 
 
-def put_in_force(catalog: Catalog, sets: Path, now: datetime, plan: Plan = unplanned) -> int:
-    """Compile what the catalog defines, unless it is in force already; returns the version in force."""
-    version = catalog.feeds.version()
-    if current_version(sets) == version:
+def put_in_force(
+    catalog: Catalog,
+    sets: Path,
+    now: datetime,
+    plan: Plan = unplanned,
+    *,
+    pinned: int | None = None,
+    merges: Merges | None = None,
+) -> int:
+    """Compile what the catalog defines, unless it is in force already; returns the version in force.
+
+    `pinned` is the oldest version that a batch may still ask for; `merges` does what can be done meanwhile.
+    """
+    version, current = catalog.feeds.version(), current_version(sets)
+    if current == version:
         return version
-    return _compile(catalog, sets, version, now, plan)
+    changed = changes_of(catalog, current, version) if current is not None else None
+    if (
+        current is None
+        or changed is None
+        or not _changed(catalog, sets, current, changed, now, pinned, merges)
+    ):
+        return _compile(catalog, sets, version, now, plan, pinned)
+    if merges is not None:
+        merges.begin(sets, version, plan)
+    return version
 
 
 def repair(catalog: Catalog, sets: Path, now: datetime, plan: Plan = unplanned) -> bool:
@@ -42,32 +81,74 @@ def repair(catalog: Catalog, sets: Path, now: datetime, plan: Plan = unplanned) 
     if version is None:
         return False
     try:
-        open_set(sets / str(version))
+        check_installed(sets, version)
         load_joins(joins_path(sets, version))
     except CompiledSetError:
-        shutil.rmtree(sets / str(version), ignore_errors=True)
-        _compile(catalog, sets, version, now, plan)
+        forget_merge(sets)
+        _compile(catalog, sets, version, now, plan, None)
         return True
     return False
 
 
-def _compile(catalog: Catalog, sets: Path, version: int, now: datetime, plan: Plan) -> int:
+def _changed(
+    catalog: Catalog,
+    sets: Path,
+    since: int,
+    changed: Changed,
+    now: datetime,
+    pinned: int | None,
+    merges: Merges | None,
+) -> bool:
+    """Put the changes in force as a small segment; False when that cannot be done."""
+    wanted = {definition.id for definition in changed.definitions}
+    compilation = compile_definitions(changed.context, wanted)
+    try:
+        if len(open_installed(sets, since)) < WHOLE_BELOW:
+            return False
+        before = {feed.feed for feed in load_joins(joins_path(sets, since)).feeds}
+        if compilation.joins or before & changed.keys:
+            return False
+        change_set(
+            sets,
+            since,
+            changed.version,
+            compilation.queries,
+            changed.keys,
+            pinned=pinned,
+            prepared=merges.take() if merges is not None else None,
+        )
+    except CompiledSetError:
+        return False  # what is there cannot be built upon
+    _record(catalog, compilation, now)
+    return True
+
+
+def _compile(
+    catalog: Catalog, sets: Path, version: int, now: datetime, plan: Plan, pinned: int | None
+) -> int:
     version, definitions = catalog.feeds.definitions(version)
     compilation = compile_definitions(definitions)
-    install_set(sets, version, compilation.queries, compilation.joins, plan)
-    catalog.failures.record(
-        [Failure(kind="feed", resource=name, at=now, reason=reason) for name, reason in compilation.failures]
-    )
+    install_set(sets, version, compilation.queries, compilation.joins, plan, pinned=pinned)
+    _record(catalog, compilation, now)
     return version
 
 
-def compile_definitions(definitions: tuple[Definition, ...]) -> Compilation:
-    """Every feed as queries or joins. One that cannot be compiled is reported, and the rest goes on."""
-    names = DefinedNames(definitions)
+def _record(catalog: Catalog, compilation: Compilation, now: datetime) -> None:
+    catalog.failures.record(
+        [Failure(kind="feed", resource=name, at=now, reason=reason) for name, reason in compilation.failures]
+    )
+
+
+def compile_definitions(definitions: Iterable[Definition], wanted: set[int] | None = None) -> Compilation:
+    """Every feed, or those wanted, as queries or joins. One that cannot be compiled is reported, the rest goes on."""
+    given = tuple(definitions)
+    names = DefinedNames(given)
     queries: list[Query] = []
     joins: list[JoinFeed] = []
     failures: list[tuple[str, str]] = []
-    for definition in definitions:
+    for definition in given:
+        if wanted is not None and definition.id not in wanted:
+            continue
         try:
             compiled = compile_plan(definition.id, plan_of(definition, names))
         except FeedweirError as error:

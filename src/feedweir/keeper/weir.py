@@ -25,6 +25,7 @@ from feedweir.keeper.compile import put_in_force, repair
 from feedweir.keeper.counting import count_hits
 from feedweir.keeper.library import Shelves
 from feedweir.keeper.materialise import Materialiser
+from feedweir.keeper.merging import Merges
 from feedweir.keeper.plan_views import explained_plans
 from feedweir.keeper.plans import Plans
 from feedweir.keeper.questions import Questions
@@ -48,6 +49,7 @@ class Weir:
         self.clock = clock
         self.log = LandingLog(directory.landing)
         self.store = Store(directory.root)
+        self._merges = Merges()
         self.shelves = Shelves(catalog, self.store)
         self.questions = Questions(catalog, self.store)
         self.plans = Plans(catalog, directory, clock)
@@ -78,7 +80,15 @@ class Weir:
 
     def refresh_set(self) -> int:
         """Put the catalog's definitions in force; returns their version."""
-        return put_in_force(self.catalog, self.directory.sets, self.clock(), self.plans.plan)
+        last = self.store.published(self.store.latest())
+        return put_in_force(
+            self.catalog,
+            self.directory.sets,
+            self.clock(),
+            self.plans.plan,
+            pinned=last.version if last else None,
+            merges=self._merges,
+        )
 
     def repair_set(self) -> bool:
         """Compile the set in force again if it is damaged; whether it was."""

@@ -7,13 +7,19 @@ from feedweir.match.explain import Explanation
 from feedweir.match.matches import Matches, Span, Work
 from feedweir.match.opening import open_set
 from feedweir.match.segments import (
+    PreparedMerge,
     SegmentedSet,
     apply_changes,
     create_segmented,
+    forget_merge,
+    is_worth_merging,
     merge,
     open_version,
+    prepare_merge,
     prune,
+    verify_version,
     versions_of,
+    write_version,
 )
 from feedweir.match.selectivity import Frequencies
 from feedweir.match.store import KeywordQueries
@@ -26,6 +32,7 @@ __all__ = [
     "KeywordQueries",
     "Matches",
     "Note",
+    "PreparedMerge",
     "SegmentedSet",
     "Span",
     "Tally",
@@ -33,9 +40,14 @@ __all__ = [
     "apply_changes",
     "compile_set",
     "create_segmented",
+    "forget_merge",
+    "is_worth_merging",
     "merge",
     "open_set",
     "open_version",
+    "prepare_merge",
     "prune",
+    "verify_version",
     "versions_of",
+    "write_version",
 ]

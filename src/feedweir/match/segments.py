@@ -10,7 +10,7 @@ ones when `merge` is called, which may happen beside the changes. Versions stay 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -24,15 +24,16 @@ import pyarrow as pa
 from feedweir.errors import CompiledSetError
 from feedweir.items.model import Item
 from feedweir.match.arrays import Array, frozen, load_arrays, save_arrays
-from feedweir.match.build import Note
+from feedweir.match.build import Note, Progress
 from feedweir.match.compiled import NONE_REMOVED, IndexedSet, compile_set, open_compiled
 from feedweir.match.counters import Counters
 from feedweir.match.explain import Explanation, explained
+from feedweir.match.factored import SourceTree
 from feedweir.match.facts import Texts, texts_of
 from feedweir.match.matches import Matches, merged
 from feedweir.match.sealed import open_sealed, write_sealed
 from feedweir.match.selectivity import Frequencies
-from feedweir.match.store import SCHEMA, read_table, table_of
+from feedweir.match.store import SCHEMA, query_of, read_table, table_of
 from feedweir.plan.query import Query
 
 _REMOVED = "removed.arrays"
@@ -40,6 +41,8 @@ _MERGING = "merging.json"
 """The segments that a merge is at work on; one that died only leaves more small segments until the next."""
 _LARGE = 50_000
 """Queries from which on a segment is merged only when asked: rewriting it takes longer than a change may."""
+_TOO_MANY, _TOO_MUCH = 6, 0.1
+"""Segments, and queries beside the largest as a share of it, from which on a merge pays."""
 _SEGMENTS_KEPT_OPEN = 64
 
 
@@ -144,8 +147,21 @@ def create_segmented(
     """A set that can change, with its first queries (as `compile_set` takes them) in one segment."""
     if (root / "versions").exists():
         raise CompiledSetError(f"{root.name} is a compiled set already")
-    segments = _written(root, table_of(queries), frequencies)
-    return _committed(root, 1, segments)
+    return write_version(root, 1, queries, frequencies=frequencies)
+
+
+def write_version(
+    root: Path,
+    version: int,
+    queries: Any,
+    *,
+    frequencies: Frequencies | None = None,
+    trees: Iterable[SourceTree] = (),
+    progress: Progress | None = None,
+) -> SegmentedSet:
+    """A version of its own, with all queries in one segment; it replaces one of that number."""
+    how = _How(frequencies, tuple(trees), progress)
+    return _committed(root, version, _written(root, table_of(queries), how), replaces=True)
 
 
 def is_segmented(root: Path) -> bool:
@@ -154,7 +170,8 @@ def is_segmented(root: Path) -> bool:
 
 def versions_of(root: Path) -> list[int]:
     """The versions that can be opened, oldest first."""
-    return sorted(int(path.name) for path in (root / "versions").iterdir() if path.name.isdigit())
+    paths = (root / "versions").iterdir() if is_segmented(root) else ()
+    return sorted(int(path.name) for path in paths if path.name.isdigit())
 
 
 def open_version(root: Path, version: int | None = None) -> SegmentedSet:
@@ -163,11 +180,20 @@ def open_version(root: Path, version: int | None = None) -> SegmentedSet:
     wanted = version if version is not None else (known[-1] if known else 0)
     if wanted not in known:
         raise CompiledSetError(f"{root.name} has no version {wanted}", hint="it may have been pruned")
-    directory = root / "versions" / str(wanted)
+    return SegmentedSet(root, wanted, _segments_of(root, wanted))
+
+
+def verify_version(root: Path, version: int) -> None:
+    """Read every byte of a version anew; `CompiledSetError` when one is not as it was written."""
+    for segment in _segments_of(root, version):
+        open_sealed(root / "segments" / segment.name)
+
+
+def _segments_of(root: Path, version: int) -> tuple[Segment, ...]:
+    directory = root / "versions" / str(version)
     details = open_sealed(directory)
     removed = load_arrays(directory / _REMOVED)
-    segments = tuple(Segment(name, size, removed[name]) for name, size in details["segments"])
-    return SegmentedSet(root, wanted, segments)
+    return tuple(Segment(name, size, removed[name]) for name, size in details["segments"])
 
 
 def apply_changes(
@@ -176,17 +202,29 @@ def apply_changes(
     removed_keys: Iterable[int] = (),
     *,
     frequencies: Frequencies | None = None,
+    since: int | None = None,
+    version: int | None = None,
+    prepared: PreparedMerge | None = None,
 ) -> SegmentedSet:
-    """The next version: without the queries of `removed_keys`, and then with those added."""
-    current = open_version(root)
+    """The next version: without the queries of `removed_keys`, and then with those added.
+
+    It follows the newest version or the one named by `since`, and gets the next number or the one named by `version`,
+    which replaces one of that number. A merge that has been prepared is put in place with it, if it still can be.
+    """
+    current = open_version(root, since)
+    if prepared is not None and _can_take_place(current.segments, prepared):
+        current = SegmentedSet(root, current.version, _with_merge(root, current.segments, prepared))
+    elif prepared is not None:
+        forget_merge(root)
     removed = np.unique(np.fromiter(removed_keys, np.int64))
     segments = [_less(segment, removed, opened) for segment, opened in current._parts()]
     table = table_of(added)
     merged_up = _similar([one for one in segments if one.name not in _being_merged(root)], len(table))
     tables = [_kept_table(root, segment) for segment in merged_up]
     kept = [segment for segment in segments if segment not in merged_up]
-    written = _written(root, table_of(pa.concat_tables([*tables, table])), frequencies)
-    return _committed(root, current.version + 1, [*kept, *written])
+    written = _written(root, table_of(pa.concat_tables([*tables, table])), _How(frequencies))
+    number = current.version + 1 if version is None else version
+    return _committed(root, number, [*kept, *written], replaces=version is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,29 +240,59 @@ def merge(root: Path, *, frequencies: Frequencies | None = None) -> SegmentedSet
     return finish_merge(root, prepare_merge(root, frequencies=frequencies))
 
 
-def prepare_merge(root: Path, *, frequencies: Frequencies | None = None) -> PreparedMerge:
-    """Do the work of a merge. Changes may go on beside it: they leave these segments alone but for what they remove."""
-    before = open_version(root).segments
+def is_worth_merging(segments: tuple[Segment, ...]) -> bool:
+    """Whether what lies beside the largest segment, and what was removed from it, makes matching much slower."""
+    largest = max(segments, key=lambda segment: segment.size, default=None)
+    if largest is None or len(segments) == 1:
+        return largest is not None and len(largest.removed) > _TOO_MUCH * max(largest.size, _LARGE)
+    beside = sum(segment.size for segment in segments) - largest.size + len(largest.removed)
+    return len(segments) > _TOO_MANY or beside > _TOO_MUCH * max(largest.size, _LARGE)
+
+
+def prepare_merge(
+    root: Path,
+    version: int | None = None,
+    *,
+    frequencies: Frequencies | None = None,
+    plan: Callable[[list[Query]], Iterable[SourceTree]] | None = None,
+) -> PreparedMerge:
+    """Do the work of a merge. Changes may go on beside it: they leave these segments alone but for what they remove.
+
+    `plan` makes trees for all queries together, as `compile_set` takes them.
+    """
+    before = open_version(root, version).segments
     (root / _MERGING).write_text(json.dumps([segment.name for segment in before]), encoding="utf-8")
     table = table_of(
         pa.concat_tables([SCHEMA.empty_table(), *(_kept_table(root, segment) for segment in before)])
     )
-    return PreparedMerge(before, tuple(_written(root, table, frequencies)))
+    trees = tuple(plan([query_of(row) for row in table.to_pylist()])) if plan else ()
+    return PreparedMerge(before, tuple(_written(root, table, _How(frequencies, trees))))
 
 
 def finish_merge(root: Path, prepared: PreparedMerge) -> SegmentedSet:
     """Put a prepared merge in place; what was removed since it began is removed from it."""
     now = open_version(root)
-    before = {segment.name: segment.removed for segment in prepared.merged}
-    if not before.keys() <= {segment.name for segment in now.segments}:
-        raise CompiledSetError(f"{root.name} was merged by another", hint="merge it again")
-    since = [np.setdiff1d(one.removed, before[one.name]) for one in now.segments if one.name in before]
-    gone = np.unique(np.concatenate([np.empty(0, np.int64), *since]))
-    written = [Segment(one.name, one.size, gone) for one in prepared.written]
+    return _committed(root, now.version + 1, list(_with_merge(root, now.segments, prepared)))
+
+
+def forget_merge(root: Path) -> None:
+    """Give up a merge that was at work, or died: its segments may be merged and pruned again."""
     (root / _MERGING).unlink(missing_ok=True)
-    return _committed(
-        root, now.version + 1, [*written, *(one for one in now.segments if one.name not in before)]
-    )
+
+
+def _can_take_place(segments: tuple[Segment, ...], prepared: PreparedMerge) -> bool:
+    return {segment.name for segment in prepared.merged} <= {segment.name for segment in segments}
+
+
+def _with_merge(root: Path, segments: tuple[Segment, ...], prepared: PreparedMerge) -> tuple[Segment, ...]:
+    before = {segment.name: segment.removed for segment in prepared.merged}
+    if not _can_take_place(segments, prepared):
+        raise CompiledSetError(f"{root.name} was merged by another", hint="merge it again")
+    since = [np.setdiff1d(one.removed, before[one.name]) for one in segments if one.name in before]
+    gone = np.unique(np.concatenate([np.empty(0, np.int64), *since]))
+    forget_merge(root)
+    written = [Segment(one.name, one.size, gone) for one in prepared.written]
+    return (*written, *(one for one in segments if one.name not in before))
 
 
 def prune(root: Path, keep: Iterable[int]) -> None:
@@ -234,15 +302,24 @@ def prune(root: Path, keep: Iterable[int]) -> None:
     for version in known:
         if version not in wanted:
             rmtree(root / "versions" / str(version))
-    used = {segment.name for version in versions_of(root) for segment in open_version(root, version).segments}
-    for path in (root / "segments").iterdir():
+    if (root / _MERGING).exists():
+        return  # it is writing a segment that no version names yet
+    used = {segment.name for version in versions_of(root) for segment in _readable(root, version)}
+    for path in (root / "segments").iterdir() if (root / "segments").exists() else ():
         if path.name not in used:
             rmtree(path)
 
 
-def _committed(root: Path, version: int, segments: list[Segment]) -> SegmentedSet:
+def _readable(root: Path, version: int) -> tuple[Segment, ...]:
+    try:
+        return _segments_of(root, version)
+    except CompiledSetError:  # a damaged version is made again from its queries, not from its segments
+        return ()
+
+
+def _committed(root: Path, version: int, segments: list[Segment], *, replaces: bool = False) -> SegmentedSet:
     directory = root / "versions" / str(version)
-    if directory.exists():
+    if directory.exists() and not replaces:
         raise CompiledSetError(f"{root.name} was changed by another", hint="apply the change again")
 
     def write(scratch: Path) -> dict[str, Any]:
@@ -253,12 +330,22 @@ def _committed(root: Path, version: int, segments: list[Segment]) -> SegmentedSe
     return SegmentedSet(root, version, tuple(segments))
 
 
-def _written(root: Path, table: pa.Table, frequencies: Frequencies | None) -> list[Segment]:
+@dataclass(frozen=True, slots=True)
+class _How:
+    """What else compiling a segment is given."""
+
+    frequencies: Frequencies | None = None
+    trees: tuple[SourceTree, ...] = ()
+    progress: Progress | None = None
+
+
+def _written(root: Path, table: pa.Table, how: _How) -> list[Segment]:
     """A new segment of a table; none when there is nothing in it."""
     if not len(table):
         return []
     name = uuid4().hex
-    compile_set(table, root / "segments" / name, frequencies=frequencies)
+    path = root / "segments" / name
+    compile_set(table, path, frequencies=how.frequencies, trees=how.trees, progress=how.progress)
     return [Segment(name, len(table), np.empty(0, np.int64))]
 
 
