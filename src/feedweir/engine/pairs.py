@@ -29,8 +29,9 @@ def pairs_of_feeds(pairs: Longs, roots: Sequence[tuple[int, int]]) -> Longs:
 
 
 def pair_elements(pairs: Longs) -> pa.Table:
-    """An element for each feed and last item."""
-    rows = np.unique(np.column_stack([pairs[:, 0], np.maximum(pairs[:, 1], pairs[:, 2])]), axis=0)
+    """An element for each feed and last item, from pairs in that order."""
+    rows = np.column_stack([pairs[:, 0], np.maximum(pairs[:, 1], pairs[:, 2])])
+    rows = rows[np.append(True, (rows[1:] != rows[:-1]).any(axis=1))[: len(rows)]]
     return pa.table([pa.array(rows[:, 0]), pa.array(rows[:, 1])], schema=ELEMENT_SCHEMA)
 
 

@@ -62,7 +62,7 @@ class LevelResults:
         return any(segment.derived for segment in self.state.segments)
 
     def pairs(self, keys: frozenset[int]) -> Longs:
-        """(key, left item, right item) of the matches of these queries, which construct nothing: distinct, sorted."""
+        """(key, left item, right item) of the matches of these queries, which construct nothing: each once."""
         found = [np.empty((0, 3), np.int64)]
         key_of = np.array([-1 if one.key not in keys else one.key for one in self.level.results], np.int64)
         for one in (each for each in self.found if each.paths is None):
@@ -76,7 +76,9 @@ class LevelResults:
         rows = np.concatenate(found)
         numbers, inverse = np.unique(rows[:, 1:], return_inverse=True)
         rows[:, 1:] = self.state.sequence(numbers)[0][inverse.reshape(-1, 2)]
-        return np.unique(rows, axis=0)
+        rows = rows[np.lexsort(rows.T[::-1])]
+        is_first = np.append(True, (rows[1:] != rows[:-1]).any(axis=1))[: len(rows)]
+        return np.asarray(rows[is_first])
 
     def matches(self, without: frozenset[int] = frozenset()) -> Iterator[Match]:
         for found in self.found:
