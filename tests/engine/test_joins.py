@@ -214,7 +214,7 @@ EDGES = [
 """Times that lie a window's length apart, equal times, a clock that went back."""
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(histories)
 @example(FLOOD)
 @example(EDGES)
@@ -244,7 +244,7 @@ def test_every_kind_of_join_finds_partners_in_the_example(tmp_path: Path) -> Non
         ]
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(histories)
 @example(FLOOD)
 def test_a_new_process_and_compaction_change_nothing(history: list[Entry]) -> None:

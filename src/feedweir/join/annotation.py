@@ -1,8 +1,9 @@
 """Annotation joins: the items of a primary stream with partners in a window over another stream, and those partners.
 
-A partner p of an item c comes before c in sequence and is not c itself. In a window of time d it was published later
-than d before c (p.time > c.time - d), and is not older than the clock at c by d and the lateness allowed; in a window
-of n items it is one of the last n of the window's stream before c. Items without a date count from their arrival.
+A partner p of an item c comes before c in sequence. In a window of time d it was published later than d before c
+arrived (p.time > c.arrived - d); in a window of n items it is one of the last n of the window's stream when c has come,
+c itself included when it is one of them. Items without a date count from their arrival. What no window can reach any
+more, unless the clock of arrivals goes back by more than the lateness allowed, is dropped.
 
 Joins with the same predicate are evaluated together: candidates come from one index for each finding atom, over all
 streams; which joins want a pair then follows from the streams of its two items.
@@ -26,7 +27,7 @@ from feedweir.join.relations import atoms_of, finders, holds, sides_of
 from feedweir.join.rows import BindingRows, ranges
 from feedweir.join.similarity import SimilarityIndex, TokenSets
 from feedweir.join.values import stable_number
-from feedweir.join.windows import FOREVER, JoinBounds, microseconds, running_clock
+from feedweir.join.windows import FOREVER, JoinBounds, microseconds
 from feedweir.plan.nodes import AnnotationJoin, LastItems, TimeSpan
 from feedweir.plan.predicates import JoinPredicate, Relates
 
@@ -206,10 +207,11 @@ class AnnotationLogic:
             before = _completed(before, self.joins.features)
             self._restore(before)
         own = {feature: extract(feature, batch.items) for feature in self.joins.features}
-        clock = running_clock(batch.time_us, before.clock)
-        state = _appended(before, batch, own, int(clock[-1]) if len(clock) else before.clock)
+        arrived = batch.items.column("arrived").cast(pa.int64()).to_numpy()
+        clock = int(max(before.clock, arrived.max(initial=before.clock)))
+        state = _appended(before, batch, own, clock)
         self._index(own, np.arange(before.next_number, state.next_number, dtype=np.int64))
-        found = [self._matches(group, state, batch, own, clock) for group in self.joins.groups]
+        found = [self._matches(group, state, batch, own, arrived) for group in self.joins.groups]
         rows = np.concatenate([np.empty((0, 3), np.int64), *found])
         rows = rows[np.lexsort((rows[:, 2], rows[:, 0], rows[:, 1]))]
         self._state = self._expired(state)
@@ -221,7 +223,7 @@ class AnnotationLogic:
         state: AnnotationState,
         batch: ItemBatch,
         own: Mapping[Feature, Ragged],
-        clock: Longs,
+        arrived: Longs,
     ) -> Longs:
         """(key, item, partner) of one group, by sequence number."""
         first = state.next_number - len(batch.seq)
@@ -231,8 +233,7 @@ class AnnotationLogic:
             row, number = row[decided], number[decided]
             at, join = self._wanted(group, state, first + row, number)
             near, far = row[at], number[at]
-            age = clock[near] - state.time[far - state.first] - self.joins.bounds.lateness_us
-            needed = np.maximum(batch.time_us[near] - state.time[far - state.first], age)
+            needed = arrived[near] - state.time[far - state.first]
             inside = np.where(group.is_count[join], False, needed < group.length[join])
             inside |= group.is_count[join] & (
                 self._back(group, state, join, first + near, far) <= group.length[join]
@@ -249,7 +250,8 @@ class AnnotationLogic:
         for stream in np.unique(streams[group.is_count[join]]).tolist():
             chosen = streams == stream
             numbers = state.members(int(self._stream_numbers[stream]))
-            back[chosen] = np.searchsorted(numbers, near[chosen]) - np.searchsorted(numbers, far[chosen])
+            come = np.searchsorted(numbers, near[chosen], "right")
+            back[chosen] = come - np.searchsorted(numbers, far[chosen])
         return back
 
     def _wanted(self, group: _Group, state: AnnotationState, near: Longs, far: Longs) -> tuple[Longs, Longs]:

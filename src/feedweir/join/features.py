@@ -143,7 +143,7 @@ def _values(attribute: Attribute, items: pa.RecordBatch) -> list[list[str | floa
 def _written(value: str | float | datetime) -> str:
     if isinstance(value, datetime):
         return f"t{_microseconds(value)}"
-    return f"s{fold(value)}" if isinstance(value, str) else f"n{float(value)!r}"
+    return f"s{fold(value).strip()}" if isinstance(value, str) else f"n{float(value)!r}"
 
 
 def _microseconds(value: datetime) -> int:
@@ -181,4 +181,4 @@ def _comparable(value: str | float | datetime, kind: str) -> str | float:
     if kind == "time":
         assert isinstance(value, datetime)
         return _microseconds(value)
-    return float(value) if kind == "number" and not isinstance(value, datetime) else fold(str(value))
+    return float(value) if kind == "number" and not isinstance(value, datetime) else fold(str(value)).strip()
