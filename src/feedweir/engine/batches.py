@@ -65,6 +65,8 @@ class Receipt:
     sources: dict[str, SourceReport]
     hidden_count: int = 0
     """How many of the elements are of streams that only joins read."""
+    feed_failures: dict[str, str] = field(default_factory=dict)
+    """By the feed's id why it could not be judged on some item."""
 
     def with_failures(self, failures: Mapping[str, str]) -> Receipt:
         """With reasons against sources that had none."""
@@ -100,7 +102,7 @@ class Manifest:
     annotation_files: tuple[str, ...] = ()
     made_files: tuple[str, ...] = ()
     feed_failures: dict[str, str] = field(default_factory=dict)
-    """By the feed's id why it could not be joined."""
+    """By the feed's id why it could not be judged on some item, or not be joined."""
 
     def to_json(self) -> dict[str, Any]:
         return _with_plain_sources(self)
@@ -140,4 +142,5 @@ def manifest_of(assignment: Assignment, receipts: Iterable[Receipt]) -> Manifest
         item_count=sum(receipt.item_count for receipt in receipts),
         element_count=sum(receipt.element_count - receipt.hidden_count for receipt in receipts),
         sources=dict(sorted(sources.items())),
+        feed_failures={feed: why for receipt in receipts for feed, why in receipt.feed_failures.items()},
     )

@@ -58,5 +58,6 @@ def with_joins(manifest: Manifest, receipts: Sequence[ShardReceipt]) -> Manifest
         element_count=manifest.element_count + sum(receipt.shown_count for receipt in receipts),
         annotation_files=tuple(receipt.name for receipt in receipts if receipt.has_annotations),
         made_files=tuple(receipt.name for receipt in receipts if receipt.has_made),
-        feed_failures={str(feed): why for receipt in receipts for feed, why in receipt.failures},
+        feed_failures=manifest.feed_failures
+        | {str(feed): why for receipt in receipts for feed, why in receipt.failures},
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -65,6 +66,7 @@ class Worker:
             elements = elements_of(news.items, matches)
             refused = self._witnesser.write(assignment, news.items, elements)
             receipt = self._store.write_task(assignment, news, elements).with_failures(refused)
+            receipt = replace(receipt, feed_failures={str(feed): why for feed, why in matches.failures})
             self._observations.write(assignment, news.items, matches.observed)
             for each in writing:
                 each.result()
