@@ -152,7 +152,7 @@ def _tree(tree: FilterTree, coded: CodedPredicates, *, is_indexed: bool) -> Sour
     )
 
 
-def _seconds_an_item(compiled: IndexedSet, source: Published, repeats: int = 7) -> float:
+def _seconds_an_item(compiled: IndexedSet, source: Published, repeats: int = 15) -> float:
     """The least of several runs, in time of the processor: others use the machine too."""
     best = np.inf
     for _ in range(repeats):

@@ -12,14 +12,16 @@ import pytest
 from feedweir.engine.directory import current_version
 from feedweir.engine.observations import MOST_OF_A_SOURCE
 from feedweir.engine.plan_store import load_plan, plan_in_force
+from feedweir.engine.planner import Planner
 from feedweir.errors import CatalogError
 from feedweir.keeper.observing import LANDMARK, growth, remembered_s, statistics_of, weights_of
 from feedweir.keeper.plans import Plans
 from feedweir.keeper.weir import Weir
 from feedweir.optimize.drift import ReplanPolicy
 from feedweir.optimize.explain import as_text
-from feedweir.optimize.statistics import HALF_LIFE_S
+from feedweir.optimize.statistics import HALF_LIFE_S, SourceStatistics
 from feedweir.plan.predicates import Contains, Term
+from feedweir.plan.query import Query
 
 WORDS = [f"w{number}" for number in range(20)]
 EAGER = ReplanPolicy(threshold=0.1, horizon_s=1e18, min_interval_s=0.0)
@@ -114,6 +116,7 @@ def test_counts_fade_and_are_taken_in_once(weir: Weir, clock: Hours) -> None:
 def test_no_more_items_of_a_source_are_looked_at_than_allowed(weir: Weir) -> None:
     create(weir, {"F1": ("sun", "rain")})
     weir.push("A", document(1, [f"sun {number}" for number in range(200)]))
+    create(weir, {"F2": ("rain",)}, source="B")
     weir.push("B", document(2, ["rain"] * 3))
     weir.run()
     assert known(weir, "A").items == pytest.approx(MOST_OF_A_SOURCE)
@@ -237,10 +240,11 @@ def test_measured_costs_stand_beside_predicted_ones(weir: Weir, clock: Hours) ->
 def test_without_a_set_there_is_no_plan_to_show(weir: Weir) -> None:
     with pytest.raises(CatalogError, match="no plan"):
         weir.explain_plan()
-    with pytest.raises(CatalogError, match="has no plan yet"):
-        weir.execute("explain plan A")
+    create(weir, {"F1": ("sun", "rain")})
     weir.refresh_set()
-    assert [plan.source for plan in weir.explain_plan()] == ["A", "B"]
+    assert [plan.source for plan in weir.explain_plan()] == ["A"]
+    with pytest.raises(CatalogError, match="nothing filters it"):
+        weir.execute("explain plan B")
 
 
 @pytest.mark.parametrize(
@@ -264,3 +268,10 @@ def test_an_item_of_today_weighs_twice_as_much_as_one_of_a_half_life_ago() -> No
     assert growth(later) == pytest.approx(2 * growth(LANDMARK))
     assert remembered_s(60.0) == pytest.approx(60.0, rel=0.001)
     assert remembered_s(1e12) == pytest.approx(HALF_LIFE_S / 0.6931, rel=0.001)
+
+
+def test_what_cannot_be_planned_in_time_is_left_to_the_index_until_the_next_time() -> None:
+    asked = [Query(1, ("s1",), title("sun")), Query(2, ("s2",), title("sun"))]
+    hasty = Planner(most_s=-1.0)
+    assert hasty.put_in_force(asked, lambda _: SourceStatistics(), LANDMARK) == ()
+    assert len(Planner().put_in_force(asked, lambda _: SourceStatistics(), LANDMARK)) == 2

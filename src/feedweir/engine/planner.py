@@ -21,6 +21,8 @@ _log = logging.getLogger(__name__)
 Known = Callable[[str], SourceStatistics]
 """What is known of a source."""
 
+MOST_S = 10.0
+"""Seconds in which new plans are begun when a set is compiled; what is left over waits for the next time."""
 MUCH = 0.1
 """The share of items by which what is known must have grown to be looked at again."""
 
@@ -54,8 +56,13 @@ class Standing:
 class Planner:
     """Not for several threads at once."""
 
-    def __init__(self, policy: ReplanPolicy = ReplanPolicy()) -> None:  # noqa: B008 - a frozen value
+    def __init__(
+        self,
+        policy: ReplanPolicy = ReplanPolicy(),  # noqa: B008 - a frozen value
+        most_s: float = MOST_S,
+    ) -> None:
         self._policy = policy
+        self._most_s = most_s
         self._kept: dict[str, _Kept] = {}
 
     def put_in_force(
@@ -64,7 +71,8 @@ class Planner:
         """The plans for these queries, by source; those of earlier queries are changed where they differ."""
         asked = asked_of_sources(queries)
         self._kept = {source: kept for source, kept in self._kept.items() if source in asked}
-        planned = (self._put_or_leave(source, asked[source], known, now) for source in sorted(asked))
+        until = time.monotonic() + self._most_s
+        planned = (self._put_or_leave(source, asked[source], known, now, until) for source in sorted(asked))
         return tuple(one for one in planned if one is not None)
 
     def follow(self, queries: Sequence[Query], known: Known, now: datetime) -> None:
@@ -102,8 +110,12 @@ class Planner:
         if fresh.cost <= kept.live.cost:
             kept.live = fresh
 
-    def _put_or_leave(self, source: str, asked: Asked, known: Known, now: datetime) -> PlannedSource | None:
-        """What cannot be planned is left to the index, which names the query that is to blame."""
+    def _put_or_leave(
+        self, source: str, asked: Asked, known: Known, now: datetime, until: float
+    ) -> PlannedSource | None:
+        """What cannot be planned, or not in time, is left to the index, which names the query that is to blame."""
+        if source not in self._kept and time.monotonic() > until:
+            return None
         try:
             return self._put(source, asked, known(source), now)
         except Exception:

@@ -51,14 +51,18 @@ class PlannedSource:
 
 
 def asked_of_sources(queries: Sequence[Query], *, most: int = MOST_ASKED) -> dict[str, Asked]:
-    """What queries that name their sources ask of each, the sources that are asked most first."""
+    """What queries that name their sources ask of each, the sources that are asked most first.
+
+    A source of which nothing but everything is asked needs no plan.
+    """
     asked: dict[str, Asked] = {}
     for query, name in zip(queries, named(queries), strict=True):
         for source in query.sources:
             asked.setdefault(source, {})[name] = query.predicate
     chosen: dict[str, Asked] = {}
     for source in sorted(asked, key=lambda source: (-len(asked[source]), source)):
-        if len(asked[source]) <= most:
+        is_filtered = any(predicate != TRUE for predicate in asked[source].values())
+        if is_filtered and len(asked[source]) <= most:
             most -= len(asked[source])
             chosen[source] = asked[source]
     return chosen

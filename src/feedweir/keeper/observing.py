@@ -56,6 +56,14 @@ def weights_of(catalog: Catalog, source_id: int) -> dict[str, float]:
     return {count.atom: count.weight for count in catalog.statistics.atoms(source_id)}
 
 
+def weights_by_source(catalog: Catalog) -> dict[int, dict[str, float]]:
+    """What is stored, by id of the source."""
+    found: dict[int, dict[str, float]] = {}
+    for count in catalog.statistics.atoms():
+        found.setdefault(count.source_id, {})[count.atom] = count.weight
+    return found
+
+
 def counts_of(
     found: Iterable[Observation],
     plans: Mapping[str, StoredPlan],

@@ -25,7 +25,9 @@ def explained_plans(
     stored = load_plan(plans, plan_in_force(plans))
     if source and source not in stored:
         catalog.feeds.named(source)  # refuses, with the names that are near
-        raise CatalogError(f"source {source!r} has no plan yet", hint=_HINT)
+        raise CatalogError(
+            f"source {source!r} has no plan: nothing filters it, or it is not yet compiled", hint=_HINT
+        )
     if not stored:
         raise CatalogError("no plan is in force yet", hint=_HINT)
     records = {record.name: record for record in catalog.feeds.all()}

@@ -22,7 +22,7 @@ from feedweir.engine.plan_store import (
 from feedweir.engine.planner import Known, Planner, Standing
 from feedweir.engine.planning import places_of, tree_of
 from feedweir.keeper.compile import compile_definitions
-from feedweir.keeper.observing import statistics_of, take_in, weights_of
+from feedweir.keeper.observing import statistics_of, take_in, weights_by_source
 from feedweir.match.factored import SourceTree
 from feedweir.optimize.drift import ReplanPolicy
 from feedweir.optimize.statistics import SourceStatistics
@@ -107,11 +107,12 @@ class Plans:
     def _known(self) -> Known:
         now = self._clock()
         records = {record.name: record for record in self._catalog.feeds.all(kind="source")}
+        weights = weights_by_source(self._catalog)
 
         def known(source: str) -> SourceStatistics:
             record = records.get(source)
             if record is None:
                 return SourceStatistics()
-            return statistics_of(weights_of(self._catalog, record.id), record.created_at, now)
+            return statistics_of(weights.get(record.id, {}), record.created_at, now)
 
         return known
