@@ -17,7 +17,7 @@ from feedweir.items.attributes import WHOLE_TEXT, AttributeType, attribute_named
 from feedweir.items.links import canonical_url, domains_of, host_of, is_host, openings_of
 from feedweir.items.model import Item
 from feedweir.items.text import fold, words, words_of_html
-from feedweir.match.patterns import has_graph_pattern, has_tree_pattern
+from feedweir.match.patterns import Patterns
 from feedweir.plan.predicates import (
     And,
     AtLeast,
@@ -46,6 +46,7 @@ class Reading:
 
     def __init__(self, item: Item) -> None:
         self.item = item
+        self.patterns = Patterns(item)
         self._texts: dict[str | None, tuple[tuple[str, ...], ...]] = {}
         self._bags: dict[str | None, frozenset[str]] = {}
 
@@ -105,10 +106,8 @@ def holds(predicate: Predicate, item: Item | Reading) -> bool:
             return any(canonical_url(link) in wanted_urls for link in reading.links(attribute))
         case FromFeeds(names):
             return reading.item.source in names
-        case TreePattern():
-            return has_tree_pattern(predicate, reading.item)
-        case GraphPattern():
-            return has_graph_pattern(predicate, reading.item)
+        case TreePattern() | GraphPattern():
+            return reading.patterns.has(predicate)
 
 
 def has_term(term: Term, texts: Sequence[Sequence[str]]) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import isfinite
 from operator import eq, ge, gt, le, lt
+from typing import Any
 
 from feedweir.errors import DocumentError
 from feedweir.items.graph import Node, Statement, triples_of
@@ -27,24 +28,44 @@ _COMPARISONS = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
 Binding = dict[str, tuple[str, str]]
 
 
-def has_tree_pattern(pattern: TreePattern, item: Item) -> bool:
-    """Whether the item's XML tree has the pattern; an item beyond the bounds of trees has none."""
-    try:
-        return bool(len(_compiled(pattern).matches(tree_of(item))))
-    except DocumentError:
-        return False
+class Patterns:
+    """The patterns of one item: its tree and its triples are made once, and equal patterns are judged once."""
+
+    def __init__(self, item: Item) -> None:
+        self._item = item
+        self._judged: dict[TreePattern | GraphPattern, bool] = {}
+
+    def has(self, pattern: TreePattern | GraphPattern) -> bool:
+        if pattern not in self._judged:
+            self._judged[pattern] = (
+                self._has_tree(pattern) if isinstance(pattern, TreePattern) else self._has_graph(pattern)
+            )
+        return self._judged[pattern]
+
+    def _has_tree(self, pattern: TreePattern) -> bool:
+        return self._tree is not None and bool(len(_compiled(pattern).matches(self._tree)))
+
+    def _has_graph(self, pattern: GraphPattern) -> bool:
+        # triples with fewest variables first: they leave fewest ways open
+        wanted = sorted(pattern.triples, key=_openness)
+        return _has_subgraph(wanted, self._triples, pattern.constraints, {})
+
+    @cached_property
+    def _tree(self) -> Any:
+        """The item's XML tree; an item beyond the bounds of trees has none."""
+        try:
+            return tree_of(self._item)
+        except DocumentError:
+            return None
+
+    @cached_property
+    def _triples(self) -> tuple[Statement, ...]:
+        return triples_of(self._item)
 
 
 @lru_cache(maxsize=4096)
 def _compiled(pattern: TreePattern) -> TreeSet:
     return compile_trees([pattern])
-
-
-def has_graph_pattern(pattern: GraphPattern, item: Item) -> bool:
-    """Whether the item's triples have a subgraph that matches the pattern."""
-    # triples with fewest variables first: they leave fewest ways open
-    wanted = sorted(pattern.triples, key=_openness)
-    return _has_subgraph(wanted, triples_of(item), pattern.constraints, {})
 
 
 def _openness(triple: Triple) -> int:
