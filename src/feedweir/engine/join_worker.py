@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -22,10 +23,12 @@ from feedweir.engine.sets import joins_path
 from feedweir.engine.store import Store
 from feedweir.engine.windows import StoredHistory
 from feedweir.engine.witnessing import WitnessLog, witnesses_in
+from feedweir.errors import CompiledSetError
 from feedweir.items.model import Item
 from feedweir.items.schema import items_of
 from feedweir.join.state import HistoryStore
 
+_log = logging.getLogger(__name__)
 _OPEN = 16
 
 
@@ -141,8 +144,13 @@ class JoinWorker:
     def _state(self, shard: int, after: int) -> PatternState:
         at, state = self._states.get(shard, (-1, PatternState()))
         if at != after:
-            levels, note = self._history(shard).load_noted(after + 1)
-            state = PatternState(levels, *_noted(note))
+            try:
+                levels, note = self._history(shard).load_noted(after + 1)
+                state = PatternState(levels, *_noted(note))
+            except CompiledSetError as error:
+                # Better some pairs are missed than that nothing goes on.
+                _log.error("pattern joins of shard %d begin anew: %s", shard, error)
+                state = PatternState()
         return state
 
     def _history(self, shard: int) -> HistoryStore:

@@ -304,15 +304,18 @@ class HistoryStore:
         for number in numbers:
             if number not in kept:
                 self._path(number).unlink(missing_ok=True)
-        used = {
-            f"{name}/{stem}"
-            for number in kept
-            for name, level in json.loads(self._path(number).read_text())["levels"].items()
-            for stem in level["segments"]
-        }
+        used = {stem for number in kept for stem in self._segments_of(number)}
         for path in sorted(self.directory.glob("*/*.arrow")):
             if f"{path.parent.name}/{path.name.split('.')[0]}" not in used:
                 path.unlink(missing_ok=True)
+
+    def _segments_of(self, batch: int) -> list[str]:
+        """The segments that a state is made of; none of one that cannot be read."""
+        try:
+            levels = json.loads(self._path(batch).read_text())["levels"]
+        except (ValueError, KeyError):
+            return []
+        return [f"{name}/{stem}" for name, level in levels.items() for stem in level["segments"]]
 
     def _save_level(self, name: str, state: JoinState) -> dict[str, object]:
         folder = self.directory / name
