@@ -11,12 +11,14 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
 from feedweir import Weir
+from feedweir.catalog import NewFeed
 from tests.deliver.house import free_port
 from tests.deliver.web_of_feeds import HOSTILE, WebOfFeeds, web_of_feeds
 
@@ -62,10 +64,9 @@ class Life:
 def subscribe_all(data: Path, scene: Scene, world: WebOfFeeds) -> None:
     """Every source, the hostile ones too; one feed of all, and one of some; readers of every kind."""
     with Weir.open(data) as weir:
-        lines = [
-            f"register feed {world.url}/good/{number} as Good{number}" for number in range(scene.sources)
-        ]
-        lines += [f"register feed {world.url}/bad/{kind} as Bad_{kind}" for kind in HOSTILE]
+        goods = {f"Good{number}": f"{world.url}/good/{number}" for number in range(scene.sources)}
+        weir.catalog.feeds.add([source(name, url, weir.clock()) for name, url in goods.items()])
+        lines = [f"register feed {world.url}/bad/{kind} as Bad_{kind}" for kind in HOSTILE]
         lines += ["create feed Everything from * where title contains 'story'"]
         lines += ["create feed Second from Everything where title = 'story 1/2' or title contains '2'"]
         lines += [
@@ -76,6 +77,11 @@ def subscribe_all(data: Path, scene: Scene, world: WebOfFeeds) -> None:
             "subscribe to Everything output file 'all.json'",
         ]
         weir.execute(";\n".join(lines))
+
+
+def source(name: str, url: str, now: datetime) -> NewFeed:
+    statement = f"register feed '{url}' as {name}"
+    return NewFeed(name=name, kind="source", statement=statement, url=url, created_at=now)
 
 
 def join_hub(port: int, world: WebOfFeeds) -> None:

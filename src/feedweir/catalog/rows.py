@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice, repeat
 from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Table, column, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import Dialect
 
 from feedweir.catalog import tables
 
@@ -31,7 +33,7 @@ def chunks(values: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
 def insert_all(connection: Connection, table: Table, rows: Iterable[Row]) -> None:
     for chunk in chunks(rows):
         if connection.dialect.name == "sqlite":
-            _execute_each(connection, sqlite.insert(table), table, chunk)
+            _execute_each(connection, table, chunk, None, None)
         else:
             _copy(connection, table.name, table, chunk)
 
@@ -45,8 +47,8 @@ def upsert_all(
     keeps the old row as it is. No two of `rows` may have the same key, unless `changes` is None.
     """
     if connection.dialect.name == "sqlite":
-        statement = _resolved(sqlite.insert(table), key, changes)
-        return sum(_execute_each(connection, statement, table, chunk) for chunk in chunks(rows))
+        taken = changes if changes is None or callable(changes) else tuple(changes)
+        return sum(_execute_each(connection, table, chunk, tuple(key), taken) for chunk in chunks(rows))
     return sum(_upsert_staged(connection, table, chunk, key, changes) for chunk in chunks(rows))
 
 
@@ -59,15 +61,28 @@ def _resolved(statement: Any, key: Sequence[str], changes: Changes) -> Any:
     return statement.on_conflict_do_update(index_elements=key, set_=values)
 
 
-def _execute_each(connection: Connection, statement: Any, table: Table, rows: Sequence[Row]) -> int:
+def _execute_each(
+    connection: Connection, table: Table, rows: Sequence[Row], key: tuple[str, ...] | None, changes: Changes
+) -> int:
     """Run an insert for every row, past SQLAlchemy's handling of parameters, which costs more than SQLite does."""
-    compiled = statement.compile(dialect=connection.dialect, column_keys=list(rows[0]))
+    sql, names, constants = _compiled(connection.dialect, table, tuple(rows[0]), key, changes)
     values = _values(connection, table, rows)
-    places = [values.get(name) or repeat(compiled.params[name]) for name in compiled.positiontup]
+    places = [values.get(name) or repeat(constants[name]) for name in names]
     result = connection.exec_driver_sql(
-        str(compiled), list(zip(*places, strict=False)), execution_options=_WITH_ROWCOUNT
+        sql, list(zip(*places, strict=False)), execution_options=_WITH_ROWCOUNT
     )
     return result.rowcount
+
+
+@lru_cache(maxsize=256)
+def _compiled(
+    dialect: Dialect, table: Table, columns: tuple[str, ...], key: tuple[str, ...] | None, changes: Changes
+) -> tuple[str, Sequence[str], Mapping[str, Any]]:
+    """An insert as text, with the names of its places; written once, as that costs more than to run it."""
+    statement = sqlite.insert(table)
+    resolved = statement if key is None else _resolved(statement, key, changes)
+    compiled = resolved.compile(dialect=dialect, column_keys=list(columns))
+    return str(compiled), compiled.positiontup or (), compiled.params
 
 
 def _upsert_staged(

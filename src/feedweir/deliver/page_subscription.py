@@ -86,15 +86,17 @@ def _row(view: SubscriptionView, address: Address) -> Html:
         "li",
         tag(
             "div",
-            tag(
-                "h3", tag("a", view.name, href=address.subscription(view.token)) if view.token else view.name
-            ),
+            tag("h3", tag("a", _title(view), href=address.subscription(view.token))),
             tag("p", _aim(view, address), class_="about"),
             class_="what",
         ),
         tag("div", tag("p", dotted(_figures(view)), class_="meta"), class_="how"),
         class_="feed",
     )
+
+
+def _title(view: SubscriptionView) -> str:
+    return f"Subscription {view.id}" if view.name == str(view.id) else view.name
 
 
 def _aim(view: SubscriptionView, address: Address) -> Html:
@@ -108,7 +110,9 @@ def _figures(view: SubscriptionView) -> list[Html]:
     parts = [tag("span", _STATUS[view.status], class_=f"status {view.status}")]
     parts += [tag("span", f"{view.waiting:,} waiting")] if view.waiting else []
     parts += [tag("span", f"{view.dead:,} given up", class_="bad")] if view.dead else []
-    parts.append(moment(view.last_sent, absent="nothing sent yet"))
+    if view.channel != "stream":
+        sent = join("last sent ", moment(view.last_sent)) if view.last_sent else "nothing sent yet"
+        parts.append(tag("span", sent))
     return parts
 
 
@@ -119,7 +123,7 @@ def render_subscription_page(
     more = f"{address.subscription(view.token)}?before={before}"
     return frame(
         address,
-        f"{view.name} · Feedweir",
+        f"{_title(view)} · Feedweir",
         _introduction(view, address),
         tag("p", told, class_="told", role="status") if told else None,
         _dead(view, address),
@@ -136,7 +140,7 @@ def _introduction(view: SubscriptionView, address: Address) -> Html:
     return tag(
         "header",
         tag("p", "Subscription", class_="kind"),
-        foreign("h1", view.name),
+        foreign("h1", _title(view)),
         tag("p", _aim(view, address), class_="lead"),
         tag("p", dotted(_figures(view)), class_="meta"),
         tag("pre", tag("code", view.statement), class_="statement") if view.statement else None,
@@ -194,11 +198,11 @@ def render_unsubscribe_page(view: SubscriptionView, address: Address) -> bytes:
         address,
         "Unsubscribe",
         join(
-            "Nothing more of ",
+            "Shall ",
             _strong(view.feed),
-            " will be sent to ",
+            " no longer be sent to ",
             _strong(view.target or view.name),
-            ".",
+            "?",
         ),
         form,
     )
