@@ -26,8 +26,8 @@ from feedweir.match import (
     versions_of,
     write_version,
 )
-from feedweir.match.build import Progress
 from feedweir.match.factored import SourceTree
+from feedweir.match.formulas import Progress
 from feedweir.plan.query import Query
 
 KEPT_SETS = 3

@@ -1,9 +1,9 @@
 """Which subscriptions an item satisfies: all of them compiled into one set, run once per batch."""
 
-from feedweir.match.build import Note
 from feedweir.match.compiled import CompiledSet, compile_set
 from feedweir.match.counters import Counters, Tally
 from feedweir.match.explain import Explanation
+from feedweir.match.formulas import Note
 from feedweir.match.matches import Matches, Span, Work
 from feedweir.match.opening import open_set
 from feedweir.match.segments import (

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -21,11 +20,11 @@ from feedweir.match.factored import (
     DraftTree,
     SourceTree,
     forest_of,
-    left_to_index,
     read_trees,
     sources_in_trees,
 )
-from feedweir.match.formula import NO, All, AnyOf, Count, Formula, Without, leaves_of, reduced
+from feedweir.match.formula import All, AnyOf, Count, Formula, Without, leaves_of
+from feedweir.match.formulas import Note, Progress, formulas_of
 from feedweir.match.index import Index, SegmentTree, starts_of
 from feedweir.match.keywords import Keywords, keywords_of
 from feedweir.match.match_kernels import Checks
@@ -34,21 +33,10 @@ from feedweir.match.programs import Programs
 from feedweir.match.scopes import MAX_FIELDS, Scopes
 from feedweir.match.segment_trees import cuts_of, node_atoms, segments_of
 from feedweir.match.selectivity import Frequencies, Rarity
-from feedweir.match.store import query_of, whole_predicate
 from feedweir.match.trie import MAX_DEPTH, trie_of
 from feedweir.plan.predicates import Contains, Term
 
-Progress: TypeAlias = Callable[[int, int], None]
 _WIDE_FORM = 256
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """What the operator should know about a query: `costly` ones are tried on every item."""
-
-    key: int
-    kind: str
-    text: str
 
 
 @dataclass(slots=True)
@@ -92,7 +80,8 @@ def _built(
     keys = table.column("key").to_numpy()
     keywords = keywords_of(table)
     drafts = read_trees(trees)
-    draft = _Draft(*_formulas(table, keywords.rows, sources_in_trees(drafts), progress), drafts)
+    read = formulas_of(table, keywords.rows, sources_in_trees(drafts), progress)
+    draft = _Draft(read.formulas, read.notes, drafts)
     scopes = Scopes.of(scope for leaf in _leaves(draft) for scope in _named_scope(leaf))
     if len(scopes.fields) == MAX_FIELDS:
         draft.formulas = {row: _rescoped(formula, scopes) for row, formula in draft.formulas.items()}
@@ -111,30 +100,6 @@ def _built(
 
 
 # Decisions about single queries
-
-
-def _formulas(
-    table: pa.Table, plain: Array, in_trees: dict[int, set[str]], progress: Progress | None
-) -> tuple[dict[int, Formula], list[Note]]:
-    """The formulas of the queries that are not plain, as far as trees do not find them; one that cannot be read is
-    noted and matches nothing."""
-    is_general = np.ones(len(table), bool)
-    is_general[plain] = False
-    rows = np.flatnonzero(is_general)
-    formulas: dict[int, Formula] = {}
-    notes: list[Note] = []
-    for number, row in enumerate(table.take(pa.array(rows)).to_pylist()):
-        try:
-            query = left_to_index(query_of(row), in_trees.get(int(rows[number]), set()))
-            if query is not None:
-                formulas[int(rows[number])] = reduced(whole_predicate(query))
-            elif reduced(query_of(row).predicate) == NO:
-                notes.append(Note(row["key"], "never", "no item can satisfy it"))
-        except Exception as error:  # one broken query is one broken query
-            notes.append(Note(row["key"], "broken", f"{type(error).__name__}: {error}"))
-        if progress and number % 1024 == 0:
-            progress(len(plain) + number, len(table))
-    return formulas, notes
 
 
 def _leaves(draft: _Draft) -> Iterator[Leaf]:

@@ -15,13 +15,14 @@ from feedweir.errors import CompiledSetError
 from feedweir.items.model import Item
 from feedweir.items.schema import batch_of, items_of
 from feedweir.match.arrays import Array, frozen
-from feedweir.match.build import Note, Progress, build_index
+from feedweir.match.build import build_index
 from feedweir.match.counters import Counters
 from feedweir.match.explain import Explanation, Finder, explained
 from feedweir.match.factored import Observed, SourceTree, observed_in, trees_of_rows
 from feedweir.match.factored_kernels import run_forest
 from feedweir.match.facts import Texts, as_arguments, streams_of, texts_of, values_of_batch
 from feedweir.match.finders import finders_of
+from feedweir.match.formulas import Note, Progress
 from feedweir.match.index import Index, load_index, save_index
 from feedweir.match.match_kernels import Streams, Values, in_order, match_rows
 from feedweir.match.matches import Matches, Work

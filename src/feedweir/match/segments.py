@@ -24,12 +24,12 @@ import pyarrow as pa
 from feedweir.errors import CompiledSetError
 from feedweir.items.model import Item
 from feedweir.match.arrays import Array, frozen, load_arrays, save_arrays
-from feedweir.match.build import Note, Progress
 from feedweir.match.compiled import NONE_REMOVED, IndexedSet, compile_set, open_compiled
 from feedweir.match.counters import Counters
 from feedweir.match.explain import Explanation, explained
 from feedweir.match.factored import SourceTree
 from feedweir.match.facts import Texts, texts_of
+from feedweir.match.formulas import Note, Progress
 from feedweir.match.matches import Matches, merged
 from feedweir.match.sealed import open_sealed, write_sealed
 from feedweir.match.selectivity import Frequencies
