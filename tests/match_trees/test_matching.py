@@ -37,6 +37,17 @@ def test_forgetting_never_changes_an_answer(chosen: list[TreePattern], roots: li
     assert [trees.matches(root).tolist() for root in roots] == [by_lxml(chosen, root) for root in roots]
 
 
+def test_forgetting_where_parts_fit_never_changes_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def with_two(first: str, second: str) -> TreePattern:
+        return TreePattern(PatternNode("//", "a", (PatternNode("/", first), PatternNode("//", second))))
+
+    chosen = [with_two(first, second) for first in "bcd" for second in "bcd"]
+    root = etree.fromstring("<r><a><b/><e><c/></e></a><a><b/><d/></a><a><c/><c/></a></r>")
+    expected = compile_trees(chosen).matches(root).tolist()
+    monkeypatch.setattr("feedweir.match.trees.compiled.MAX_ROOM", 0)
+    assert compile_trees(chosen).matches(root).tolist() == expected == by_lxml(chosen, root)
+
+
 def test_names_are_compared_as_the_document_writes_them() -> None:
     xml = '<item xmlns="urn:feed" xmlns:dc="urn:dc"><dc:creator dc:role="x">Ada</dc:creator></item>'
     creator = PatternNode("/", "dc:creator", (PatternNode("/", "@dc:role"),), "", "=", "Ada")

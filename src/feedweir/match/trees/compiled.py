@@ -16,17 +16,31 @@ from numpy.typing import NDArray
 from feedweir.errors import LanguageError
 from feedweir.match.trees import embed_kernels as kernels
 from feedweir.match.trees.automaton import Automaton, PathFacts, edges_of
+from feedweir.match.trees.branch_kernels import held
 from feedweir.match.trees.document import DocumentTree, PathTable, TreeBounds, parse_tree, tree_of
+from feedweir.match.trees.parts import PartMemory, parts_of
 from feedweir.match.trees.reading import Values, nodes_by_path, structure_of, values_at
 from feedweir.match.trees.rows import PatternRows, Postings, offsets, postings_of, rows_of
 from feedweir.match.trees.satisfied import NONE, atoms_of_numbers, atoms_of_texts
 from feedweir.match.trees.shapes import ShapeTable, reduced, shape_of
-from feedweir.match.trees.steps import FlatPattern, Tables, canonical, flatten, number_of
+from feedweir.match.trees.steps import FlatPattern, Tables, canonical, flatten, in_order
 from feedweir.match.trees.witnesses import Aligned, Bound, Witnesses, align, bound_of, witnesses_of
 from feedweir.plan.predicates import PatternNode, TreePattern
 
 Ints = NDArray[np.int32]
 MAX_PATTERN_NODES = 63
+MAX_ROOM = 1 << 24
+"""Places of nodes that parts of patterns may hold before they are forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathSet:
+    """What a set of label paths decides."""
+
+    exists: Ints
+    """Atoms that are true because nodes are there, each once."""
+    only: Ints
+    """Of each branching step the place, among the paths, of the only one that it reaches; -1 for none and several."""
 
 
 @dataclass(slots=True)
@@ -41,7 +55,16 @@ class TreeMemory:
     shapes: ShapeTable = field(default_factory=ShapeTable)
     by_shape: dict[int, Ints] = field(default_factory=dict)
     aligned: dict[int, Aligned | None] = field(default_factory=dict)
+    path_sets: dict[tuple[int, ...], PathSet] = field(default_factory=dict)
     remembered: int = 0
+    remembered_paths: int = 0
+
+    def remember_paths(self, paths: tuple[int, ...], known: PathSet) -> None:
+        self.remembered_paths += len(known.exists) + len(known.only) + len(paths)
+        if self.remembered_paths > self.max_remembered:
+            self.path_sets.clear()
+            self.remembered_paths = 0
+        self.path_sets[paths] = known
 
     def remember(self, shape: int, matched: Ints) -> None:
         self.remembered += len(matched) + 16
@@ -65,7 +88,7 @@ class TreeSet:
             if number == len(members):
                 members.append([])
             members[number].append(index)
-        flat = [flatten(TreePattern(root), self._tables) for root in numbers]
+        flat = in_order([flatten(TreePattern(root), self._tables) for root in numbers], self._tables)
         self._members_ptr = np.concatenate([[0], np.cumsum([len(group) for group in members])]).astype(
             np.int64
         )
@@ -76,6 +99,8 @@ class TreeSet:
         branching = [pattern.branching for pattern in flat]
         self._branch_ptr = offsets([len(steps) for steps in branching])
         self._branch_steps = np.array([step for steps in branching for step in steps], np.int32)
+        self._parts = parts_of(self._rows, [p for p, steps in enumerate(branching) if steps])
+        self._part_memory = PartMemory(len(self._parts.label))
         everyone = range(len(flat))
         self._plain: Postings = postings_of([p for p in everyone if not compares[p]], flat, self._tables)
         self._comparing: Postings = postings_of([p for p in everyone if compares[p]], flat, self._tables)
@@ -93,7 +118,6 @@ class TreeSet:
             if bound.is_linear:
                 self.linear_by_atom.setdefault(bound.flat.atoms[0], []).append(number)
         self._is_true = np.zeros(len(self._tables.atoms), np.bool_)
-        self._reached = np.zeros(len(self._tables.steps) + 1, np.int64)
         self._memory = TreeMemory()
         self._automaton = self._fresh_automaton()
 
@@ -102,7 +126,10 @@ class TreeSet:
         self._forget_when_full()
         tree = self.read(document)
         groups = self._matched(tree)
-        starts, sizes = self._members_ptr[groups], np.diff(self._members_ptr)[groups]
+        if len(self._members) == len(self._members_ptr) - 1:  # each pattern is a group of its own
+            return np.sort(self._members[groups])
+        starts = self._members_ptr[groups]
+        sizes = self._members_ptr[groups + 1] - starts
         again = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
         return np.sort(self._members[again + np.arange(len(again))])
 
@@ -189,7 +216,7 @@ class TreeSet:
         shape, shapes = shape_of(tree, self._memory.shapes)
         known = self._memory.by_shape.get(shape)
         if known is None:
-            atoms = self._each_once([fact.exists for fact in facts.values()])
+            atoms = self._path_set(facts).exists
             candidates = self._candidates(self._plain, atoms, atoms)
             values = Values(np.empty(0, np.int32), np.empty(0))
             known = self._verified(candidates, reduced(tree, shapes), values)
@@ -205,30 +232,41 @@ class TreeSet:
     ) -> tuple[Values, Ints, Ints]:
         """The comparisons that hold somewhere, and all atoms that are true: each once."""
         values, by_path = values_at(tree, nodes, facts, self._tables.texts)
-        found: list[Ints] = []
+        found: list[Ints] = [NONE]
         for path, texts in by_path.items():
             found += atoms_of_texts(facts[path], texts)
             if facts[path].ranges:
-                found += atoms_of_numbers(facts[path], [number_of(text) for text in texts])
-        compared = np.sort(self._each_once(found))
-        return values, compared, self._each_once([compared, *(fact.exists for fact in facts.values())])
+                found += atoms_of_numbers(facts[path], values.numbers[nodes[path]].tolist())
+        compared = self._each_once(found)
+        return values, compared, np.concatenate([compared, self._path_set(facts).exists])
 
     def _each_once(self, parts: list[Ints]) -> Ints:
-        """The atoms of the parts without repetitions, in order; within a part none repeats."""
-        fresh: list[Ints] = []
-        for part in parts:
-            unseen = part[~self._is_true[part]]
-            self._is_true[unseen] = True
-            fresh.append(unseen)
-        atoms = np.concatenate([NONE, *fresh])
+        """The atoms of the parts without repetitions."""
+        atoms: Ints = kernels.each_once(np.concatenate(parts), self._is_true)
         self._is_true[atoms] = False
         return atoms
+
+    def _path_set(self, facts: dict[int, PathFacts]) -> PathSet:
+        """What the paths of a document decide together, remembered: documents of a kind have the same paths."""
+        key = tuple(facts)
+        known = self._memory.path_sets.get(key)
+        if known is None:
+            exists = self._each_once([NONE, *(fact.exists for fact in facts.values())])
+            only = np.full(len(self._tables.steps) + 1, -1, np.int32)
+            reached = np.zeros(len(only), np.int32)
+            for place, fact in enumerate(facts.values()):
+                only[fact.branching] = place
+                reached[fact.branching] += 1
+            only[reached > 1] = -1
+            known = PathSet(exists, only)
+            self._memory.remember_paths(key, known)
+        return known
 
     def _candidates(self, postings: Postings, listed: Ints, atoms: Ints) -> Ints:
         """The patterns listed under some atoms, of which all atoms are true."""
         self._is_true[atoms] = True
         found: Ints = kernels.survivors(
-            listed, postings.ptr, postings.patterns, postings.atoms_ptr, postings.atoms, self._is_true
+            listed, postings.ptr, postings.patterns, postings.rest_ptr, postings.rest, self._is_true
         )
         self._is_true[atoms] = False
         return found
@@ -240,26 +278,25 @@ class TreeSet:
         if not len(doubtful):
             return candidates
         structure = structure_of(tree, self._memory.paths, self._tables.labels)
-        had = kernels.embedded(
+        had = held(
             doubtful,
-            self._rows.ptr,
-            self._rows.columns,
-            structure.columns,
+            (self._parts.root, self._parts.root_axis),
+            self._parts.columns,
+            (structure.lists_ptr, structure.lists, structure.label, structure.parent, tree.elements),
             (values.texts, values.numbers),
-            values.by_text(len(self._tables.texts)),
+            values.by_text(),
+            values.by_number(),
+            self._part_memory.columns,
+            MAX_ROOM,
         )
         return np.concatenate([candidates[~doubted], doubtful[had]])
 
     def _doubted(self, candidates: Ints, tree: DocumentTree) -> NDArray[np.bool_]:
         used, counts = np.unique(tree.paths, return_counts=True)
-        facts = self.facts(used.tolist())
-        steps = [facts[path].branching for path in used.tolist()]
-        reached = np.concatenate([NONE, *steps])
-        np.add.at(self._reached, reached, np.repeat(counts, [len(one) for one in steps]))
+        paths = self._path_set(self.facts(used.tolist()))
         found: NDArray[np.bool_] = kernels.doubtful(
-            candidates, self._branch_ptr, self._branch_steps, self._reached
+            candidates, self._branch_ptr, self._branch_steps, paths.only, counts
         )
-        self._reached[reached] = 0
         return found
 
 

@@ -7,7 +7,7 @@ within a document and from document to document, so what is known about one is r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from lxml import etree
 from numpy.typing import NDArray
 
 from feedweir.errors import DocumentError
+from feedweir.match.trees.embed_kernels import subtree_ends
 
 _STRING_VALUE = etree.XPath("string()")
 
@@ -66,17 +67,20 @@ class PathTable:
 class DocumentTree:
     """`paths[n]` is the number of node n's label path; `end[n]` the first element after n's subtree.
 
-    `value(n)` is the string value as XPath defines it.
+    `values_of` gives the string values of nodes as XPath defines them.
     """
 
     paths: NDArray[np.int32]
     parent: NDArray[np.int32]
     end: NDArray[np.int32]
     elements: int
-    value: Callable[[int], str]
+    values_of: Callable[[Sequence[int]], list[str]]
 
     def __len__(self) -> int:
         return len(self.paths)
+
+    def value(self, node: int) -> str:
+        return self.values_of([node])[0]
 
 
 def parse_tree(xml: bytes | str) -> Any:
@@ -100,40 +104,43 @@ def tree_of(root: Any, table: PathTable, bounds: TreeBounds) -> DocumentTree:
     count = len(nodes)
     values: list[str] = []
     for index, node in enumerate(nodes):
-        for name, text in node.attrib.items():
+        for name, text in node.items():
             parents.append(index)
             paths.append(table.number(paths[index], "@" + _written(node, name)))
             values.append(text)
     if len(paths) > bounds.max_nodes:
         raise _too_large(bounds)
 
-    def value(index: int) -> str:
-        text = values[index - count] if index >= count else _string_value(nodes[index])
-        if len(text) > bounds.max_value_chars:
+    def values_of(indexes: Sequence[int]) -> list[str]:
+        texts = [values[at - count] if at >= count else _string_value(nodes[at]) for at in indexes]
+        longest = max(map(len, texts), default=0)
+        if longest > bounds.max_value_chars:
             raise DocumentError(
-                f"a node's string value has {len(text):,} characters, the bound is {bounds.max_value_chars:,}",
+                f"a node's string value has {longest:,} characters, the bound is {bounds.max_value_chars:,}",
                 hint="bind or compare a node further down",
             )
-        return text
+        return texts
 
     parent = np.array(parents, np.int32)
-    return DocumentTree(np.array(paths, np.int32), parent, _ends(parent, count), count, value)
+    return DocumentTree(np.array(paths, np.int32), parent, subtree_ends(parent, count), count, values_of)
 
 
 def _elements(root: Any, table: PathTable, bounds: TreeBounds) -> tuple[list[Any], list[int], list[int]]:
     nodes: list[Any] = []
     parents: list[int] = []
     paths: list[int] = []
+    known = table.numbers
     above: list[tuple[Any, int, int, int]] = [(root, -1, 0, 1)]
     while above:
         node, parent, path, depth = above.pop()
-        if not isinstance(node.tag, str):
-            continue
-        if depth > bounds.max_depth or len(nodes) >= bounds.max_nodes:
-            raise _too_large(bounds)
         tag = node.tag
-        own = table.number(path, tag if tag[0] != "{" else _qualified(node))
+        if not isinstance(tag, str):
+            continue
         index = len(nodes)
+        if depth > bounds.max_depth or index >= bounds.max_nodes:
+            raise _too_large(bounds)
+        label = tag if tag[0] != "{" else _qualified(node)
+        own = known.get((path, label)) or table.number(path, label)
         nodes.append(node)
         parents.append(parent)
         paths.append(own)
@@ -167,15 +174,3 @@ def _written(node: Any, name: str) -> str:
 
 def _string_value(node: Any) -> str:
     return (node.text or "") if not len(node) else str(_STRING_VALUE(node))
-
-
-def _ends(parent: NDArray[np.int32], elements: int) -> NDArray[np.int32]:
-    """The first element after each element's subtree: the largest number below it, plus one. Attributes have none."""
-    last = list(range(1, len(parent) + 1))
-    above = parent.tolist()
-    last[elements:] = above[elements:]
-    for node in range(elements - 1, 0, -1):
-        owner = above[node]
-        if last[node] > last[owner]:
-            last[owner] = last[node]
-    return np.array(last, np.int32)

@@ -15,8 +15,8 @@ _ATTRIBUTE_LIST = -2
 
 
 @njit(cache=True)
-def survivors(found, ptr, postings, atoms_ptr, atoms, is_true):  # type: ignore[no-untyped-def]
-    """The patterns listed under the found atoms all of whose atoms are true."""
+def survivors(found, ptr, postings, rest_ptr, rest, is_true):  # type: ignore[no-untyped-def]
+    """The patterns listed under the found atoms all of whose other atoms are true."""
     total = 0
     for atom in found:
         total += ptr[atom + 1] - ptr[atom]
@@ -24,33 +24,58 @@ def survivors(found, ptr, postings, atoms_ptr, atoms, is_true):  # type: ignore[
     count = 0
     for atom in found:
         for place in range(ptr[atom], ptr[atom + 1]):
-            pattern = postings[place]
             good = True
-            for other in range(atoms_ptr[pattern], atoms_ptr[pattern + 1]):
-                if not is_true[atoms[other]]:
+            for other in range(rest_ptr[place], rest_ptr[place + 1]):
+                if not is_true[rest[other]]:
                     good = False
                     break
             if good:
-                kept[count] = pattern
+                kept[count] = postings[place]
                 count += 1
     return kept[:count]
 
 
 @njit(cache=True)
-def doubtful(patterns, branch_ptr, branch_steps, reached):  # type: ignore[no-untyped-def]
+def each_once(atoms, is_true):  # type: ignore[no-untyped-def]
+    """The atoms without repetitions, in order; all of them are made true."""
+    kept = np.empty(len(atoms), np.int32)
+    count = 0
+    for atom in atoms:
+        if not is_true[atom]:
+            is_true[atom] = True
+            kept[count] = atom
+            count += 1
+    return kept[:count]
+
+
+@njit(cache=True)
+def doubtful(patterns, branch_ptr, branch_steps, only_path, counts):  # type: ignore[no-untyped-def]
     """Of each pattern whether true atoms leave a doubt: they do not when each branching step reaches one node only,
-    for then all branches hang off the same node."""
+    for then all branches hang off the same node. `only_path` is the one path that a step reaches, -1 for several."""
     result = np.zeros(len(patterns), np.bool_)
     for index in range(len(patterns)):
         for place in range(branch_ptr[patterns[index]], branch_ptr[patterns[index] + 1]):
-            if reached[branch_steps[place]] != 1:
+            path = only_path[branch_steps[place]]
+            if path < 0 or counts[path] != 1:
                 result[index] = True
                 break
     return result
 
 
+@njit(cache=True)
+def subtree_ends(parent, elements):  # type: ignore[no-untyped-def]
+    """The first element after each element's subtree: the largest number below it, plus one. Attributes have none."""
+    ends = np.empty(len(parent), np.int32)
+    ends[elements:] = parent[elements:]
+    for node in range(elements):
+        ends[node] = node + 1
+    for node in range(elements - 1, 0, -1):
+        ends[parent[node]] = max(ends[parent[node]], ends[node])
+    return ends
+
+
 @njit(inline="always")
-def _listed(label, lists_ptr):  # type: ignore[no-untyped-def]
+def listed(label, lists_ptr):  # type: ignore[no-untyped-def]
     """Where the nodes of a name are listed; the last two lists are all elements and all attributes."""
     if label == _ELEMENT_LIST:
         return len(lists_ptr) - 3
@@ -60,7 +85,7 @@ def _listed(label, lists_ptr):  # type: ignore[no-untyped-def]
 
 
 @njit(inline="always")
-def _compares(op, text, number, node, texts, numbers):  # type: ignore[no-untyped-def]
+def compares(op, text, number, node, texts, numbers):  # type: ignore[no-untyped-def]
     """Whether a node's value satisfies a comparison; the operations are numbered as in `steps`."""
     if op == 0:
         return True
@@ -120,7 +145,7 @@ def fit(  # type: ignore[no-untyped-def]
                             hits[owner] |= bit
                 bit <<= 1
         begin = used
-        at = _listed(label[v], lists_ptr)
+        at = listed(label[v], lists_ptr)
         low, high = lists_ptr[at], lists_ptr[at + 1]
         if within >= 0:
             low = _after(keys, lists, low, high, keys[within] + (0 if v == top else 1))
@@ -131,7 +156,7 @@ def fit(  # type: ignore[no-untyped-def]
                 continue
             if v == first and axis[v] == 0 and parent[node] >= 0:
                 continue
-            if not _compares(op[v], text[v], number[v], node, texts, numbers):
+            if not compares(op[v], text[v], number[v], node, texts, numbers):
                 continue
             good = True
             for c in range(v + 1, last):
@@ -160,177 +185,9 @@ def fit(  # type: ignore[no-untyped-def]
 def _room_for(first, last, label, lists_ptr):  # type: ignore[no-untyped-def]
     total = 0
     for v in range(first, last):
-        at = _listed(label[v], lists_ptr)
+        at = listed(label[v], lists_ptr)
         total += lists_ptr[at + 1] - lists_ptr[at]
     return total
-
-
-@njit(cache=True)
-def _chained(top, node, first, label, axis, tree):  # type: ignore[no-untyped-def]
-    """Whether `node` can be pattern node `top` as far as the steps above it go, which do not branch.
-
-    Walking up, `exact` are the steps that the node at hand can be, `open_` those that any node further up may be.
-    """
-    parent = tree[4]
-    exact = np.int64(1) << (top - first)
-    open_ = np.int64(0)
-    while True:
-        if exact & 1 and (axis[first] == 1 or parent[node] < 0):
-            return True
-        node = parent[node]
-        if node < 0:
-            return False
-        wanted = np.int64(0)
-        for step in range(1, top - first + 1):
-            if exact >> step & 1:
-                if axis[first + step] == 0:
-                    wanted |= np.int64(1) << (step - 1)
-                else:
-                    open_ |= np.int64(1) << (step - 1)
-        wanted |= open_
-        exact = np.int64(0)
-        for step in range(top - first):
-            if wanted >> step & 1 and _is_one(label[first + step], node, tree):
-                exact |= np.int64(1) << step
-        if exact == 0 and open_ == 0:
-            return False
-
-
-@njit(cache=True)
-def _fewest(top, last, label, op, text, lists_ptr, text_ptr):  # type: ignore[no-untyped-def]
-    """(pattern node, how many nodes it can be): the one from top to last that the fewest nodes can be."""
-    best = top
-    fewest = np.int64(1) << 60
-    for v in range(top, last):
-        at = _listed(label[v], lists_ptr)
-        count = lists_ptr[at + 1] - lists_ptr[at]
-        if op[v] == 1:
-            count = min(count, text_ptr[text[v] + 1] - text_ptr[text[v]])
-        if count < fewest:
-            fewest = count
-            best = v
-    return best, fewest
-
-
-@njit(inline="always")
-def _is_one(label, node, tree):  # type: ignore[no-untyped-def]
-    """Whether a node of any kind has a name."""
-    lists_ptr, lists, keys = tree[0], tree[1], tree[2]
-    at = _listed(label, lists_ptr)
-    place = _after(keys, lists, lists_ptr[at], lists_ptr[at + 1], keys[node])
-    while place < lists_ptr[at + 1] and keys[lists[place]] == keys[node]:
-        if lists[place] == node:
-            return True
-        place += 1
-    return False
-
-
-@njit(cache=True)
-def _top_of(first, last, up, op):  # type: ignore[no-untyped-def]
-    """The first pattern node that branches or compares: the steps above it are a chain."""
-    for v in range(first, last):
-        children = 0
-        for c in range(v + 1, last):
-            if up[c] == v - first:
-                children += 1
-        if children != 1 or op[v] != 0:
-            return v
-    return first
-
-
-@njit(cache=True)
-def embedded(patterns, nodes_ptr, pattern, tree, values, by_text):  # type: ignore[no-untyped-def]
-    """Of each pattern, whether the document has it.
-
-    A pattern is first tried around the few nodes that its rarest part can be; when those are many and the first of them
-    fail, on the whole document.
-    """
-    label, axis, up, op, text, number = pattern
-    lists_ptr, lists, keys, ends, parent = tree
-    texts, numbers = values
-    text_ptr, text_nodes = by_text
-    result = np.zeros(len(patterns), np.bool_)
-    hits = np.zeros(len(parent), np.int64)
-    tried = np.full(len(parent), -1, np.int64)
-    starts = np.empty(64, np.int64)
-    stops = np.empty(64, np.int64)
-    room = np.empty(1024, np.int32)
-    for index in range(len(patterns)):
-        first = nodes_ptr[patterns[index]]
-        last = nodes_ptr[patterns[index] + 1]
-        needed = _room_for(first, last, label, lists_ptr)
-        if needed > len(room):
-            room = np.empty(2 * needed, np.int32)
-        top = _top_of(first, last, up, op)
-        pivot, count = _fewest(top, last, label, op, text, lists_ptr, text_ptr)
-        at = _listed(label[pivot], lists_ptr)
-        is_text = op[pivot] == 1 and count < lists_ptr[at + 1] - lists_ptr[at]
-        begin = text_ptr[text[pivot]] if is_text else lists_ptr[at]
-        attempts = 16 + needed // 128
-        place = begin
-        while place < begin + count and attempts > 0 and not result[index]:
-            node = text_nodes[place] if is_text else lists[place]
-            place += 1
-            if is_text and not _is_one(label[pivot], node, tree):
-                continue
-            while node >= 0:
-                fresh = tried[node] != index
-                if fresh and _is_one(label[top], node, tree):
-                    tried[node] = index
-                    attempts -= 1
-                    if _chained(top, node, first, label, axis, tree) and fit(
-                        first,
-                        top,
-                        last,
-                        node,
-                        label,
-                        axis,
-                        up,
-                        op,
-                        text,
-                        number,
-                        lists_ptr,
-                        lists,
-                        keys,
-                        ends,
-                        parent,
-                        texts,
-                        numbers,
-                        hits,
-                        starts,
-                        stops,
-                        room,
-                    ):
-                        result[index] = True
-                        break
-                if pivot == top:
-                    break
-                node = parent[node]
-        if not result[index] and place < begin + count:
-            result[index] = fit(
-                first,
-                first,
-                last,
-                -1,
-                label,
-                axis,
-                up,
-                op,
-                text,
-                number,
-                lists_ptr,
-                lists,
-                keys,
-                ends,
-                parent,
-                texts,
-                numbers,
-                hits,
-                starts,
-                stops,
-                room,
-            )
-    return result
 
 
 @njit(cache=True)

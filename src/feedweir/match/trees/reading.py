@@ -25,6 +25,7 @@ class Structure:
     """Document order that also places attributes: 2n for element n, 2n + 1 for its attributes."""
     ends: Ints
     parent: Ints
+    label: Ints
 
     @property
     def columns(self) -> tuple[NDArray[np.generic], ...]:
@@ -38,11 +39,17 @@ class Values:
     texts: Ints
     numbers: NDArray[np.float64]
 
-    def by_text(self, count: int) -> tuple[NDArray[np.int64], Ints]:
-        """Nodes listed by the number of their text, of `count` texts that patterns name."""
+    def by_text(self) -> tuple[Ints, Ints]:
+        """The numbers of the texts there are that patterns name, sorted, and their nodes."""
         known = np.flatnonzero(self.texts >= 0).astype(np.int32)
         order = known[np.argsort(self.texts[known], kind="stable")]
-        return np.searchsorted(self.texts[order], np.arange(count + 1)).astype(np.int64), order
+        return self.texts[order], order
+
+    def by_number(self) -> tuple[NDArray[np.float64], Ints]:
+        """The numbers there are, sorted, and their nodes."""
+        known = np.flatnonzero(~np.isnan(self.numbers)).astype(np.int32)
+        order = known[np.argsort(self.numbers[known], kind="stable")]
+        return self.numbers[order], order
 
 
 def structure_of(tree: DocumentTree, table: PathTable, labels: dict[str, int]) -> Structure:
@@ -57,7 +64,7 @@ def structure_of(tree: DocumentTree, table: PathTable, labels: dict[str, int]) -
     ptr = np.concatenate([[0], np.cumsum(counts), [len(named) + tree.elements, len(named) + count]])
     keys = 2 * everything
     keys[tree.elements :] = 2 * tree.parent[tree.elements :] + 1
-    return Structure(ptr, np.concatenate([named, everything]), keys, tree.end, tree.parent)
+    return Structure(ptr, np.concatenate([named, everything]), keys, tree.end, tree.parent, label)
 
 
 def values_at(
@@ -71,7 +78,7 @@ def values_at(
         fact = facts[path]
         if not fact.needs_values:
             continue
-        found = [tree.value(node) for node in nodes.tolist()]
+        found = tree.values_of(nodes.tolist())
         by_path[path] = found
         if fact.compares_text:
             ids[nodes] = [texts.get(text, _UNKNOWN) for text in found]

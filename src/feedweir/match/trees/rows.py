@@ -34,12 +34,12 @@ class PatternRows:
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """Under each atom the patterns that are found by it, and of each pattern all its atoms."""
+    """Under each atom the patterns that are found by it, and of each of these, where it is listed, its other atoms."""
 
     ptr: NDArray[np.int64]
     patterns: Ints
-    atoms_ptr: NDArray[np.int64]
-    atoms: Ints
+    rest_ptr: NDArray[np.int64]
+    rest: Ints
 
 
 def rows_of(patterns: Sequence[FlatPattern], tables: Tables) -> PatternRows:
@@ -70,12 +70,12 @@ def postings_of(chosen: Sequence[int], patterns: Sequence[FlatPattern], tables: 
     ranked = {pattern: by_access(patterns[pattern].atoms, kinds, asked) for pattern in chosen}
     listed = sorted((ranked[pattern][0], pattern) for pattern in chosen)
     counts = np.bincount(np.array([atom for atom, _ in listed], np.int64), minlength=len(kinds))
-    all_atoms = [ranked.get(pattern, []) for pattern in range(len(patterns))]
+    rest = [ranked[pattern][1:] for _, pattern in listed]
     return Postings(
         offsets(counts.tolist()),
         np.array([pattern for _, pattern in listed], np.int32),
-        offsets([len(atoms) for atoms in all_atoms]),
-        np.array([atom for atoms in all_atoms for atom in atoms], np.int32),
+        offsets([len(atoms) for atoms in rest]),
+        np.array([atom for atoms in rest for atom in atoms], np.int32),
     )
 
 

@@ -26,10 +26,12 @@ def shape_of(tree: DocumentTree, table: ShapeTable) -> tuple[int, list[int]]:
     shapes = [0] * len(tree)
     paths = tree.paths.tolist()
     parents = tree.parent.tolist()
+    numbers = table.numbers
     for node in range(len(tree) - 1, -1, -1):
         under = below[node]
         key = (paths[node], *sorted(under)) if under else (paths[node],)
-        shape = table.numbers.setdefault(key, len(table.numbers))
+        known = numbers.get(key)
+        shape = numbers.setdefault(key, len(numbers)) if known is None else known
         shapes[node] = shape
         parent = parents[node]
         if parent >= 0:
@@ -60,4 +62,4 @@ def reduced(tree: DocumentTree, shapes: list[int]) -> DocumentTree:
     chosen = np.array(kept, np.int32)
     parent_of = np.where(tree.parent[chosen] < 0, -1, renumbered[tree.parent[chosen]]).astype(np.int32)
     ends = np.searchsorted(chosen[:elements], tree.end[chosen]).astype(np.int32)
-    return DocumentTree(tree.paths[chosen], parent_of, ends, elements, tree.value)
+    return DocumentTree(tree.paths[chosen], parent_of, ends, elements, tree.values_of)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from feedweir.plan.predicates import PatternNode, TreePattern
 
@@ -22,12 +22,13 @@ EXISTS, TEXT_EQ, TEXT_NE, EQ, NE, LT, LE, GT, GE = range(9)
 _NUMERIC = {"=": EQ, "!=": NE, "<": LT, "<=": LE, ">": GT, ">=": GE}
 _ACCESS_RANK = {TEXT_EQ: 0, EQ: 1, LT: 2, LE: 2, GT: 2, GE: 2, TEXT_NE: 3, NE: 3, EXISTS: 4}
 
+_STARTS_NUMBER = frozenset("0123456789.- \t\r\n")
 _NUMBER = re.compile(r"[ \t\r\n]*(-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))[ \t\r\n]*")
 
 
 def number_of(text: str) -> float:
     """A string as XPath 1.0 reads a number: digits with a point and a minus sign, NaN for all else."""
-    found = _NUMBER.fullmatch(text)
+    found = _NUMBER.fullmatch(text) if text[:1] in _STARTS_NUMBER else None
     return float(found[1]) if found else math.nan
 
 
@@ -123,6 +124,17 @@ def flatten(pattern: TreePattern, tables: Tables) -> FlatPattern:
             atoms.add(tables.atom(step, node))
         above.extend((child, index, step) for child in reversed(node.children))
     return FlatPattern(tuple(nodes), tuple(parents), tuple(steps), tuple(sorted(atoms)))
+
+
+def in_order(patterns: Sequence[FlatPattern], tables: Tables) -> list[FlatPattern]:
+    """The patterns with their atoms numbered anew: those of one step and kind follow each other by what they compare
+    with, so that the atoms that a value makes true lie together."""
+    kinds = sorted(tables.atoms, key=lambda atom: (atom.step, atom.op, atom.number, atom.text))
+    anew = {tables.atoms[atom]: number for number, atom in enumerate(kinds)}
+    tables.atoms = {atom: number for number, atom in enumerate(kinds)}
+    return [
+        replace(pattern, atoms=tuple(sorted(anew[atom] for atom in pattern.atoms))) for pattern in patterns
+    ]
 
 
 def by_access(atoms: Sequence[int], kinds: Sequence[Atom], popularity: Sequence[int]) -> list[int]:
