@@ -8,7 +8,11 @@ It ends by itself once SEGMENT is published and committed.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
 
 from feedweir.engine.batches import Assignment, Manifest, Receipt
 from feedweir.engine.settle import Settler
@@ -29,11 +33,27 @@ class TalkingSettler(Settler):
         return manifest
 
 
+def talking(publisher: Callable[..., Callable[[DataFrame, int], None]]) -> Callable[..., Any]:
+    """Says when the tasks of a batch are about to run."""
+
+    def make(*arguments: Any) -> Callable[[DataFrame, int], None]:
+        publish = publisher(*arguments)
+
+        def run_and_publish(receipts: DataFrame, batch_id: int) -> None:
+            say("running", batch_id)
+            publish(receipts, batch_id)
+
+        return run_and_publish
+
+    return make
+
+
 def main(directory: str, master: str, last: str) -> None:
     from feedweir.spark import pipeline
     from feedweir.spark.session import open_session
 
-    pipeline.Settler = TalkingSettler  # type: ignore[misc, assignment]
+    pipeline.Settler = TalkingSettler  # type: ignore[attr-defined]
+    pipeline._publisher = talking(pipeline._publisher)
     with Weir.open(directory) as weir:
         weir.refresh_set()
         session = open_session(master, Path(directory) / "scratch")

@@ -16,7 +16,7 @@ from tests.engine.engines import land, naive, open_weir, published
 from tests.engine.stories import SOURCES, STATEMENTS, WORDS, Shown, cut
 from tests.engine.test_crashes import subscribe
 
-DOCUMENTS = 60
+DOCUMENTS = 45
 JOINED = f"""{STATEMENTS}
 create feed Echo from Post as $p join last 5 items on (Crier | Notes) with $p[title = window.title];
 SELECT <twin>{{$t}}</twin> FROM Post//item[title->t] JOIN{{t=u, 1 day}} Crier//item[title->u] PUBLISH Twins;
@@ -72,10 +72,10 @@ def check_kills(directory: Path, kills: int, seed: int) -> None:
         for documents in cut(history, 3):
             land(weir, documents)
     for kill in range(kills):
-        # "started", then four words a batch: publishing, published, committing, committed.
+        # "started", then five words a batch: running, publishing, published, committing, committed.
         driver = start_driver(directory / "spark", "local[2]", len(cut(history, 3)))
         # The first time right after the very first batch was published, and before Spark knows.
-        kill_after(driver, chance.randint(1, 16) if kill else 3)
+        kill_after(driver, chance.randint(1, 20) if kill else 4)
     run_to_the_end(directory / "spark", "local[2]", len(cut(history, 3)))
     with Weir.open(directory / "spark") as weir:
         found = published(weir)
