@@ -19,8 +19,10 @@ from feedweir.acquire.refresh.history import (
     History,
     counted,
     expected,
+    fitted,
     looked,
     mean_rate_s,
+    rhythm_of,
 )
 from feedweir.acquire.refresh.planned import Planned
 from feedweir.acquire.refresh.planning_kernels import first_of_cheapest
@@ -129,10 +131,24 @@ def test_the_hours_at_which_a_publisher_is_awake_are_found() -> None:
     assert items[14 * 12 : 22 * 12].mean() > 3 * items[: 14 * 12].mean()
 
 
-def test_a_history_keeps_the_last_looks_only() -> None:
-    history = watched([], [60.0 * n for n in range(2 * MAX_LOOKS)])
-    assert len(history.times) == 4 * MAX_LOOKS
-    assert len(history.counts) == 2 * MAX_LOOKS
+def test_a_history_keeps_the_last_changes_only_and_a_silence_in_one_place() -> None:
+    silent = watched([], [60.0 * n for n in range(2 * MAX_LOOKS)])
+    assert len(silent.times) == 4 * 2
+    busy = watched([60.0 * n for n in range(2 * MAX_LOOKS)], [60.0 * n for n in range(2 * MAX_LOOKS)])
+    assert len(busy.times) == 4 * MAX_LOOKS
+    assert len(busy.counts) == 2 * MAX_LOOKS
+
+
+def test_what_few_looks_at_one_source_cannot_tell_all_tell_together() -> None:
+    publish = [HOUR_S * n + 1_790 for n in range(48)]
+    histories = [
+        watched(publish, [300.0 * k + 100 + 2_900 * n for n in range(40)], shown=50) for k in range(12)
+    ]
+    peers = rhythm_of(histories)
+    brief = watched(publish, [100.0 + HOUR_S * n for n in range(6)])
+    start = (NOW + timedelta(hours=6)).timestamp()
+    alone, helped = (expected(fitted(brief, known), start, 12)[1] for known in (b"", peers))
+    assert helped[5] + helped[6] > 1.4 * (alone[5] + alone[6])
 
 
 def test_published_times_sharpen_at_once() -> None:

@@ -25,18 +25,25 @@ UNKNOWN = 65_535
 
 _SIZES = (24, 7, 12, 30)
 _SIZE = sum(_SIZES)
-_PRIOR_EVENTS = np.repeat((3.0, 6.0, 0.05, 0.2), _SIZES)
+_PRIOR_EVENTS = np.repeat((8.0, 8.0, 0.5, 0.5), _SIZES)
 """How many changes a place in a table must have had before it counts as much as what is assumed of it."""
+_PRIOR_PEERS = np.repeat((10.0, 10.0, 2.0, 2.0), _SIZES)
+"""The same for the factors that all sources share."""
+_MAX_PEERS = 256
+"""How many sources are asked for them."""
 _PRIOR_RATE_S = 4 / 86_400.0
 _PRIOR_S = 6 * 3_600.0
 _HALF_LIFE_S = 14 * 86_400.0
 _ROUNDS = 12
+_MAX_SILENCE_S = 86_400
 _MAX_DATED = 12
 """Moments of publication that one document may teach, so that it does not push out all earlier looks."""
 _MAX_BACK_S = 28 * 86_400
 """How far back the dates in a first document are believed to tell of the present."""
 _HEDGE = 0.3
 """How much of the rate is taken to be even, whatever the rhythm says: the world changes, and looks must notice."""
+_SMEAR = 0.1
+"""How much of that is taken to be even over the minutes of the hour as well."""
 _SATURATED = 1.5
 """When nothing of the last document is left, some items were never seen: count them in."""
 _FLAT = np.ones(_SIZE, dtype=np.float32).tobytes()
@@ -69,12 +76,22 @@ def looked(history: History, at: datetime, *, is_changed: bool) -> History:
         return history
     # The first document of a source is all new, which tells nothing of its rhythm.
     is_news = is_changed and history.times != b""
+    times, counts = _merged(history, moment) if not is_news else (history.times, history.counts)
     return replace(
         history,
-        times=history.times[-4 * (MAX_LOOKS - 1) :] + moment.to_bytes(4, "little"),
-        counts=history.counts[-2 * (MAX_LOOKS - 1) :] + (UNKNOWN if is_news else 0).to_bytes(2, "little"),
+        times=times[-4 * (MAX_LOOKS - 1) :] + moment.to_bytes(4, "little"),
+        counts=counts[-2 * (MAX_LOOKS - 1) :] + (UNKNOWN if is_news else 0).to_bytes(2, "little"),
         changed_at=float(moment) if is_news else history.changed_at,
     )
+
+
+def _merged(history: History, moment: int) -> tuple[bytes, bytes]:
+    """Nothing until then and nothing until now is nothing until now: silence takes one place, for a day at most."""
+    last, before = history.counts[-2:], history.times[-8:-4]
+    is_silence = last == b"\0\0" and len(history.times) > 4
+    if is_silence and moment - int.from_bytes(before, "little") < _MAX_SILENCE_S:
+        return history.times[:-4], history.counts[:-2]
+    return history.times, history.counts
 
 
 def counted(
@@ -110,15 +127,15 @@ def fitted(history: History, peers: bytes = b"") -> History:
     """The same looks with rate and rhythm estimated anew."""
     from feedweir.acquire.refresh.rhythm_kernels import fit
 
-    times, counts = _looks(history)
+    times, events, weights, burst = _evidence(history)
     if len(times) < 2:
         return history
-    known = counts[(counts > 0) & (counts < UNKNOWN)]
-    burst = float(known.mean()) if len(known) else 1.0
-    events = np.minimum(np.where(counts == UNKNOWN, burst, counts) / burst, 5.0)
-    weights = 0.5 ** ((times[-1] - times) / _HALF_LIFE_S)
-    factors = array(history.factors if history.factors != _FLAT else peers or _FLAT)
-    level, changed = fit(times, events, weights, factors, _PRIOR_EVENTS, array(peers or _FLAT), _ROUNDS)
+    # From what all share: where the looks of a source tell nothing, that is the best guess, and stays.
+    factors = array(peers or history.factors)
+    borders = np.array([0, len(times)])
+    level, changed = fit(
+        times, events, weights, borders, factors, _PRIOR_EVENTS, array(peers or _FLAT), _ROUNDS
+    )
     return replace(
         history,
         factors=factors.astype(np.float32).tobytes(),
@@ -137,19 +154,22 @@ def mean_rate_s(history: History) -> float:
 
 
 def rhythm_of(histories: Iterable[History]) -> bytes:
-    """The factors of many sources together: what a new one may be taken for.
+    """The factors that many sources share: what each is taken to have as far as it does not say otherwise.
 
-    Only the clockwork of publishing, the minutes of the hour and the time between changes: hours and weekdays are a
-    matter of where a source lives.
+    Fitted to all their looks at once: what none of them tells alone, for it is always asked at the same minutes, all
+    of them tell together.
     """
-    logs = np.zeros(_SIZE)
-    sources = 0
-    for history in histories:
-        if len(history.times) > 4 * 8:
-            logs += np.log(np.clip(array(history.factors), 0.05, 20.0))
-            sources += 1
-    logs[: sum(_SIZES[:2])] = 0.0
-    return bytes(np.exp(logs / (sources + 2.0)).astype(np.float32))
+    from feedweir.acquire.refresh.rhythm_kernels import fit
+
+    known = [history for history in histories if history.changed_at >= 0][-_MAX_PEERS:]
+    evidence = [_evidence(history)[:3] for history in known]
+    if not evidence:
+        return _FLAT
+    times, events, weights = (np.concatenate(parts) for parts in zip(*evidence, strict=True))
+    borders = np.concatenate(([0], np.cumsum([len(part[0]) for part in evidence])))
+    factors = np.ones(_SIZE)
+    fit(times, events, weights, borders, factors, _PRIOR_PEERS, np.ones(_SIZE), _ROUNDS)
+    return bytes(factors.astype(np.float32))
 
 
 def expected(history: History, start: float, slots: int) -> tuple[Array, Array]:
@@ -167,7 +187,9 @@ def expected(history: History, start: float, slots: int) -> tuple[Array, Array]:
         * days[(places // 288 + 3) % 7]
         * minutes[places % 12]
     )
-    flat = mean_rate_s(history) * SLOT_S
+    # The clockwork of a publisher seldom changes, its hours do: what is uncertain keeps to the minutes known.
+    struck = (1 - _SMEAR) * minutes / minutes.mean() + _SMEAR
+    flat = mean_rate_s(history) * SLOT_S * struck[places % 12]
     whole = (1 - _HEDGE) * whole + _HEDGE * flat
     if history.changed_at < 0:
         return whole, whole
@@ -178,6 +200,16 @@ def expected(history: History, start: float, slots: int) -> tuple[Array, Array]:
 
 def array(data: bytes) -> Array:
     return np.frombuffer(data, dtype=np.float32).astype(np.float64)
+
+
+def _evidence(history: History) -> tuple[NDArray[np.int64], Array, Array, float]:
+    """The looks as the fit wants them: when, how many changes, how much each still counts; and items in a change."""
+    times, counts = _looks(history)
+    known = counts[(counts > 0) & (counts < UNKNOWN)]
+    burst = float(known.mean()) if len(known) else 1.0
+    events = np.minimum(np.where(counts == UNKNOWN, burst, counts) / burst, 5.0)
+    weights = 0.5 ** ((times[-1:].sum() - times) / _HALF_LIFE_S)
+    return times, events, weights, burst
 
 
 def _looks(history: History) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
