@@ -20,7 +20,7 @@ from feedweir.match import CompiledSet, Frequencies, compile_set, open_set
 from feedweir.match.factored import SourceTree
 from feedweir.optimize.factorise import factorise
 from feedweir.optimize.statistics import SourceStatistics
-from feedweir.plan.predicates import TRUE, And, Contains, Predicate, Term
+from feedweir.plan.predicates import TRUE, And, Contains, Not, Or, Predicate, Term
 from feedweir.plan.query import Query
 from tests.match.generated import START, items, queries
 from tests.match.test_matching import naive_pairs, pairs_of
@@ -167,3 +167,26 @@ def test_an_item_is_told_that_the_filters_of_its_source_found_a_query() -> None:
             told = found.explain(item, key)
             assert told.candidate_by == "the filters of s1"
             assert found.explain(replace(item, source="s2"), key).lacked == "the filters of s1"
+
+
+atoms = st.sampled_from("abcde").map(lambda word: Contains(None, (Term(word),), 1))
+clauses = st.one_of(
+    atoms, atoms.map(Not), st.lists(atoms, min_size=2, max_size=3).map(lambda parts: Or(tuple(parts)))
+)
+filters = st.builds(
+    Query,
+    st.integers(0, 20),
+    st.sampled_from((("s1",), ("s2",), ("s1", "s2"))),
+    st.lists(clauses, min_size=1, max_size=3).map(lambda parts: And(tuple(parts))),
+)
+titles = st.lists(st.lists(st.sampled_from("abcde"), max_size=4).map(" ".join), min_size=6, max_size=6)
+
+
+@settings(quick, max_examples=60)
+@given(st.lists(filters, min_size=2, max_size=10), titles, st.sampled_from(WAYS))
+def test_conjunctions_of_few_words_are_answered_alike_in_every_way(
+    asked: list[Query], texts: list[str], way: str
+) -> None:
+    batch = [replace(titled(n, text), source=f"s{n % 3}") for n, text in enumerate(texts)]
+    found = compiled(asked, trees_of(asked, (way,))).match(batch_of(batch))
+    assert pairs_of(found) == naive_pairs(asked, batch)
