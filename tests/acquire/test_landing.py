@@ -185,3 +185,15 @@ def test_a_killed_writer_leaves_whole_segments_and_everything_it_was_told_is_saf
     assert landed[::2] == landed[1::2], "a segment is whole"
     assert landed[::2][: len(complete)] == complete
     assert log.append([a_document(0)]) == len(landed) // 2 + 1
+
+
+def test_a_batch_reaches_as_far_as_its_bytes_and_at_least_one_segment(tmp_path: Path) -> None:
+    log = LandingLog(tmp_path)
+    for number in range(4):
+        log.append([a_document(number)])
+    sizes = [log.path(segment).stat().st_size for segment in range(1, 5)]
+    assert log.reach(0, 0) == 1
+    assert log.reach(1, sizes[1] + sizes[2]) == 3
+    assert log.reach(1, sizes[1] + sizes[2] - 1) == 2
+    assert log.reach(0, 1 << 40) == 4
+    assert log.reach(4, 1 << 40) == 4
