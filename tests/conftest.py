@@ -1,7 +1,7 @@
 """What the whole suite shares: how long property tests search, and one Spark session, started when a test asks for it.
 
-`make test` draws the same examples every time, so that a change fails for what it changed; `make nightly` draws new ones,
-and `DEPTH` times as many.
+`make test` draws the same examples every time, so that a change fails for what it changed; `make nightly` draws new
+ones, and `DEPTH` times as many.
 """
 
 from __future__ import annotations

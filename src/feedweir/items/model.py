@@ -45,7 +45,7 @@ class Item:
     raw: str = ""
     """The item's own XML (or JSON) text."""
     made_of: tuple[int, ...] = ()
-    """Of a document that a query constructed: the numbers of the items that it was made of. `seq` is the last of them."""
+    """Of a document that a query constructed: the numbers of the items it was made of. `seq` is the last of them."""
 
     @property
     def time(self) -> datetime:
