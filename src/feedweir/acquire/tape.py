@@ -23,8 +23,10 @@ _DECLARATION = re.compile(
 )
 _NO_ATTRIBUTES: Attributes = {}
 _USUAL_URI = re.compile(
-    r"[A-Za-z][A-Za-z0-9+.-]*:(?://[A-Za-z0-9.-]+(?=[/?#]|\Z))?[A-Za-z0-9/._?=&~+,;:-]*(?:#[A-Za-z0-9/._?=~+-]*)?"
+    r"https?://[A-Za-z0-9.-]+(?:/[A-Za-z0-9/._~+,;-]*)?(?:\?[A-Za-z0-9/._=&~+,;-]*)?(?:#[A-Za-z0-9/._=~+-]*)?"
+    r"|[A-Za-z][A-Za-z0-9-]*(?::[A-Za-z0-9][A-Za-z0-9._-]*)+"
 )
+"""Of the web, or as in `urn:a:b`: what no parser finds fault with."""
 _FIXED_NAMESPACES = frozenset((XML_NAMESPACE, "http://www.w3.org/2000/xmlns/"))
 _Rows = list[list[int]]
 
