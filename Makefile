@@ -43,4 +43,5 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	$(BIN)/python -m feedweir.keeper.warm_up
+	$(BIN)/python -m feedweir.spark.archive
 	@touch $@
