@@ -54,7 +54,7 @@ def _after_instruction(source, i):  # type: ignore[no-untyped-def]
         return -1  # an XML declaration stands only at the start, where the caller skips it
     while _IN_NAME[source[i]]:
         i += 1
-    if not IS_SPACE[source[i]] and source[i] != _QUERY:
+    if not IS_SPACE[source[i]] and not (source[i] == _QUERY and source[i + 1] == GT):
         return -1
     while source[i] >= 32 or IS_SPACE[source[i]]:
         if source[i] == _QUERY and source[i + 1] == GT:
