@@ -17,6 +17,9 @@ from feedweir.deliver.cron import next_time, parse_cron
 from feedweir.deliver.policy import _READERS, Policy, policy_of, schedule_of
 from feedweir.deliver.schedule import Decision, Pace, Queue, decide, is_quiet, sent
 from feedweir.errors import SettingsError
+from feedweir.keeper.scheduling import kept_schedule
+from feedweir.language import parse
+from feedweir.language.statements import Subscribe
 
 MINUTE = timedelta(minutes=1)
 PARIS = ZoneInfo("Europe/Paris")
@@ -253,9 +256,14 @@ def test_a_schedule_survives_being_kept(schedule: dict[str, Any]) -> None:
     assert policy_of(schedule_of(policy)) == policy
 
 
-def test_the_documentation_shows_every_setting_with_an_example_that_works() -> None:
+def test_the_documentation_shows_every_clause_with_an_example_that_is_kept_as_it_says() -> None:
     text = (Path(__file__).parents[2] / "docs" / "delivery.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `(\w+)` \| `([^`]+)` \|", text, re.MULTILINE)
-    schedule = {name: json.loads(example) for name, example in rows}
-    assert set(schedule_of(policy_of(schedule))) == set(schedule)
-    assert set(schedule) == set(_READERS)
+    rows = re.findall(r"^\| `([^`]+)` \| `(\w+)(?:: ([^`]+))?` \|", text, re.MULTILINE)
+    assert {name for _, name, _ in rows} == set(_READERS)
+    for clause, name, example in rows:
+        (statement,) = parse(f"subscribe to News output mail 'a@example.org' {clause}")
+        assert isinstance(statement, Subscribe)
+        kept = kept_schedule(statement.schedule)
+        assert set(kept) == {name}
+        assert not example or kept[name] == json.loads(example)
+        policy_of(kept)

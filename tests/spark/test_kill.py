@@ -38,14 +38,14 @@ def made_up_history(chance: random.Random) -> list[Shown]:
 
 def start_driver(directory: Path, master: str, segments: int) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "tests.spark.driver", str(directory), master, str(segments)]
-    return subprocess.Popen(
-        command,
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    )
+    with log_of(directory).open("a") as log:
+        return subprocess.Popen(
+            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True
+        )
+
+
+def log_of(directory: Path) -> Path:
+    return directory.with_suffix(".log")
 
 
 def kill_after(driver: subprocess.Popen[str], words: int) -> None:
@@ -61,7 +61,7 @@ def kill_after(driver: subprocess.Popen[str], words: int) -> None:
 def run_to_the_end(directory: Path, master: str, segments: int) -> None:
     driver = start_driver(directory, master, segments)
     driver.communicate(timeout=300)
-    assert driver.returncode == 0
+    assert driver.returncode == 0, log_of(directory).read_text()[-20_000:]
 
 
 def check_kills(directory: Path, kills: int, seed: int) -> None:
