@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from benchmarks._excite import MEAN_TERMS
 from feedweir.acquire.landing import Landed
+from feedweir.items.dates import date_of
 from feedweir.items.text import words
 from feedweir.match import KeywordQueries
 
@@ -78,11 +79,12 @@ def stories_of(path: Path) -> Iterator[Story]:
     """News from a Parquet file with id, source, title, summary and published."""
     table = pq.read_table(path, columns=["id", "source", "title", "summary", "published"])
     for row in table.to_pylist():
-        published = row["published"] or START
-        if published.tzinfo is None:
-            published = published.replace(tzinfo=UTC)
         yield Story(
-            row["source"] or "news", str(row["id"]), row["title"] or "", row["summary"] or "", published
+            row["source"] or "news",
+            str(row["id"]),
+            row["title"] or "",
+            row["summary"] or "",
+            date_of(str(row["published"] or "")) or START,
         )
 
 

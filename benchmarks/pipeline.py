@@ -37,10 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, object]:
-    batches = 11 if options.full and options.items else 30 if options.full else options.batches
-    wanted = BATCH_ITEMS * batches + int(STEADY_ITEMS_PER_S * options.steady_s)
+    after = int(STEADY_ITEMS_PER_S * options.steady_s)
+    wanted = BATCH_ITEMS * (30 if options.full else options.batches) + after
     source = stories_of(options.items) if options.items else generated_stories(wanted)
     stories = [story for story, _ in zip(source, range(wanted), strict=False)]
+    batches = (len(stories) - after) // BATCH_ITEMS
     bulk, steady = stories[: BATCH_ITEMS * batches], stories[BATCH_ITEMS * batches :]
     queries = keyword_queries(stories, options.feeds)
     with tempfile.TemporaryDirectory() as scratch:
