@@ -46,7 +46,7 @@ def read_xml_feed(
     if root.key not in _FEED_KEYS and root.key not in _ENTRY_KEYS:
         raise DocumentError(f"the document is no feed: its root element is <{root.name}>")
     entries: list[_Placed] = []
-    holders = list(_holders(_Placed(root, _base(root, url)), entries))
+    holders = list(_holders(_Placed(root, _base(root, url)), entries, has_bases))
     channel = next((holder for holder in holders if holder.element.key == "channel"), holders[0])
     if root.key in _ENTRY_KEYS:
         entries = [_Placed(root, holders[0].base)]
@@ -62,19 +62,20 @@ def read_xml_feed(
     )
 
 
-def _holders(parent: _Placed, entries: list[_Placed]) -> Iterator[_Holder]:
+def _holders(parent: _Placed, entries: list[_Placed], has_bases: bool) -> Iterator[_Holder]:
     """An element and those in it that hold entries: the channel (RSS 2.0), `items` (RSS 1.1), the feed (Atom). The
     entries are added to `entries`."""
     holder = _Holder(*parent, [])
     yield holder
     for element in parent.element:
         key = element.key
+        placed = _Placed(element, _base(element, holder.base) if has_bases else holder.base)
         if key in _ENTRY_KEYS:
-            entries.append(_Placed(element, _base(element, holder.base)))
+            entries.append(placed)
             continue
         holder.others.append(element)
         if key in _HOLDERS:
-            yield from _holders(_Placed(element, _base(element, holder.base)), entries)
+            yield from _holders(placed, entries, has_bases)
 
 
 def _anywhere(parent: _Placed) -> Iterator[_Placed]:
