@@ -51,8 +51,10 @@ def test_a_reason_is_told(filled: Shell) -> None:
     (item,) = json.loads(filled.said)
     assert filled("why", str(item["seq"]), "Water") == 0
     assert "✓ title contains 'river'  [title: 'River']" in filled.said
+    assert "✓ matched  (a candidate by " in filled.said
     assert filled("why", str(item["seq"]), "Water", "--json") == 0
     assert json.loads(filled.said)["holds"] is True
+    assert json.loads(filled.said)["parts"][-1]["note"].startswith("a candidate by ")
     assert filled("why", "1", "Post") == 0
     assert filled("why", "12345", "Water") == 3
 

@@ -97,7 +97,50 @@ def test_reasons_agree_with_what_is_in_the_feed(flooded: Weir) -> None:
     for name in (*JOINED, "Post"):
         members = set(flooded.store.seqs(flooded.catalog.feeds.named(name).id).tolist())
         for item in items_in(flooded):
-            assert flooded.why(item.seq, name).holds == (item.seq in members), (name, item.title)
+            clause = flooded.why(item.seq, name)
+            assert clause.holds == (item.seq in members), (name, item.title)
+            assert not clause.holds or any(part.holds for part in matched(clause)), (
+                "of the streams it is made of"
+            )
+
+
+@pytest.mark.parametrize("is_in_force", [True, False], ids=["set in force", "compiled alone"])
+def test_the_matchers_own_explanation_agrees_with_the_clauses(flooded: Weir, is_in_force: bool) -> None:
+    for number, query in enumerate(QUERIES[:2]):
+        flooded.execute(f"create feed Live{number} {query}")
+    if is_in_force:
+        flooded.refresh_set()
+    for name in ("Post", "Live0", "Live1"):
+        for item in items_in(flooded):
+            clause = flooded.why(item.seq, name)
+            assert [part.holds for part in matched(clause)] == [clause.holds], (name, item.title)
+
+
+def matched(clause: Clause) -> list[Clause]:
+    """What the matcher tells: a match was a candidate, and all else was refused by something."""
+    told = [part for part in clause.parts if part.text.startswith("matched")]
+    for part in told:
+        assert part.note.startswith("a candidate by ") or not part.holds
+        assert ("refused by " in part.note) != part.holds
+    return told
+
+
+def test_a_reason_names_the_atom_and_the_clause_that_refused(flooded: Weir) -> None:
+    flooded.execute("create feed Dry from * where title contains 'river' and not (title contains 'flood')")
+    notes = {part.note for item in items_in(flooded) for part in flooded.why(item.seq, "Dry").parts}
+    assert "a candidate by title: river" in notes
+    assert "a candidate by title: river; refused by not title contains 'flood'" in notes
+    assert "no candidate: it lacks title: river; refused by title contains 'river'" in notes
+
+
+def test_a_set_that_cannot_be_read_does_not_keep_a_reason_from_being_told(flooded: Weir) -> None:
+    clause = flooded.why("2", "Wet")
+    for path in flooded.directory.sets.rglob("*"):
+        if path.is_file() and path.name != "CURRENT":
+            path.unlink()
+    again = flooded.why("2", "Wet")
+    assert [part.text for part in again.parts] == [part.text for part in clause.parts]
+    assert again.holds == clause.holds
 
 
 def leaves(clause: Clause) -> Iterator[Clause]:

@@ -84,7 +84,7 @@ def why(
     feed: Annotated[str, typer.Argument(help="A source or virtual feed.")],
     as_json: AsJson = False,
 ) -> None:
-    """Tell clause by clause why an item is or is not in a feed."""
+    """Tell clause by clause why an item is or is not in a feed, and by which atom the matcher came upon it."""
     with context_of(context).weir() as weir:
         clause = weir.why(int(item) if item.isascii() and item.isdigit() else item, feed)
     if as_json:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from feedweir.catalog import Catalog
+from feedweir.engine.candidates import candidacy
+from feedweir.engine.directory import current_version
 from feedweir.engine.explaining import PlanExplanation
 from feedweir.engine.preview import StoredElement, Trial, backtest, element_at, preview
+from feedweir.engine.sets import open_installed
 from feedweir.engine.store import Store
 from feedweir.engine.why import Clause, why
-from feedweir.errors import CatalogError, LanguageError
+from feedweir.errors import CatalogError, CompiledSetError, LanguageError
 from feedweir.items.model import Item
 from feedweir.items.schema import items_of
 from feedweir.keeper.names import DefinedNames
@@ -19,6 +25,7 @@ from feedweir.keeper.statements.asking import explanation
 from feedweir.keeper.statements.outcome import Outcome
 from feedweir.language import check, parse, parse_search
 from feedweir.language.statements import Ask, CreateFeed, Explain, Named, Query
+from feedweir.match import CompiledSet
 from feedweir.match.history import LookBack, look_back
 from feedweir.plan import build, expand
 from feedweir.plan.nodes import Feed, Node, Source
@@ -30,9 +37,10 @@ _ROWS = 20
 class Questions:
     """Answers from the catalog and the logs; changes nothing."""
 
-    def __init__(self, catalog: Catalog, store: Store) -> None:
+    def __init__(self, catalog: Catalog, store: Store, sets: Path) -> None:
         self._catalog = catalog
         self._store = store
+        self._sets = sets
 
     def preview(self, text: str, limit: int) -> Trial:
         return preview(self._plan(text), self._store, items=limit)
@@ -55,16 +63,27 @@ class Questions:
         return look_back(query, self._store.item_paths()[::-1], limit=limit)
 
     def why(self, item: int | str, feed: str) -> Clause:
-        names = self._names()
-        if names.kind_of(feed) is None:
-            self._catalog.feeds.named(feed)  # refuses, with the names that are near
-        plan: Node = Source(feed) if names.kind_of(feed) == "source" else Feed(feed)
+        """Clause by clause, and at last how the matcher came to its answer."""
+        version, definitions = self._catalog.feeds.definitions()
+        names = DefinedNames(definitions)
+        record = self._catalog.feeds.named(feed)  # refuses, with the names that are near
+        plan: Node = Source(feed) if record.kind == "source" else Feed(feed)
         found = self._item(item)
 
         def joined_as(node: Node) -> StoredElement | None:
             return element_at(expand(node, names.plan_of), self._store, found.seq)
 
-        return why(plan, found, names.plan_of, joined_as)
+        told = why(plan, found, names.plan_of, joined_as)
+        matched = candidacy(record.id, expand(plan, names.plan_of), found, self._in_force(version))
+        return replace(told, parts=(*told.parts, *matched))
+
+    def _in_force(self, version: int) -> CompiledSet | None:
+        """The set that batches are matched against, if it is of that version and can be read."""
+        try:
+            is_current = current_version(self._sets) == version
+            return open_installed(self._sets, version) if is_current else None
+        except CompiledSetError:
+            return None
 
     def _names(self) -> DefinedNames:
         _, definitions = self._catalog.feeds.definitions()

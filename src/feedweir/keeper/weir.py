@@ -51,7 +51,7 @@ class Weir:
         self.store = Store(directory.root)
         self._merges = Merges()
         self.shelves = Shelves(catalog, self.store)
-        self.questions = Questions(catalog, self.store)
+        self.questions = Questions(catalog, self.store, directory.sets)
         self.plans = Plans(catalog, directory, clock)
         stylesheets = Stylesheets(directory.root / "stylesheets")
         self._materialiser = Materialiser(catalog, self.store, self.log, stylesheets, clock)
@@ -143,7 +143,7 @@ class Weir:
         return Outcome(message="\n\n".join(map(as_text, plans)), name=asked.source)
 
     def why(self, item: int | str, feed: str) -> Clause:
-        """Clause by clause why an item (its number or guid) is or is not in a feed."""
+        """Clause by clause why an item (its number or guid) is or is not in a feed, and what the matcher did."""
         return self.questions.why(item, feed)
 
     def search(self, text: str, limit: int = 50) -> LookBack:
