@@ -33,7 +33,7 @@ def execute(
 
     A running `feedweir run` takes them up at its next batch.
 
-        feedweir exec "create feed Floods from News as $n where $n[title contains 'flood']"
+        feedweir exec "create feed Floods from News where title contains 'flood'"
     """
     with context_of(context).weir() as weir:
         outcomes = weir.execute(_text(statements, file))

@@ -57,7 +57,7 @@ def common(
 
         feedweir exec "register feed https://example.org/rss as News"
 
-        feedweir exec "create feed Floods from News as $n where $n[title contains 'flood']"
+        feedweir exec "create feed Floods from News where title contains 'flood'"
 
         feedweir run
 
