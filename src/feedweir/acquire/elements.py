@@ -184,7 +184,12 @@ def _person(reading: Reading, said: Said) -> None:
     if said.elements is None:
         names = all_texts_of(said.texts)
     else:
-        names = [person_name(element) for element in said.elements]
+        raws = [element.raw for element in said.elements]
+        # Few people write for one feed.
+        known = {
+            raw: person_name(element) for raw, element in dict(zip(raws, said.elements, strict=True)).items()
+        }
+        names = [known[raw] for raw in raws]
     reading.entries.authors = _added(reading.entries.authors, names)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -154,36 +155,61 @@ def _tape(
     names: _Rows,
     scopes: _Rows,
 ) -> Tape:
-    spelled = [body[row[columns.NAME_START] : row[columns.NAME_STOP]].decode() for row in names]
-    known = [Scope(-1, {"xml": XML_NAMESPACE}, b"", b"")]
-    said: dict[int, dict[str, str]] = {element: {} for element, _ in scopes}
-    for name, element, value in attributes:
-        if element in said:
-            said[element][spelled[name]] = value
-    for element, parent in scopes:
-        declared = _declared(said[element])
-        known.append(_scope(element, known[parent].prefixes, declared))
-    scope_of = [known[row[columns.NAME_SCOPE]] for row in names]
-    tags = [
-        _tag(name, scope.prefixes, is_attribute=bool(row[columns.NAME_IS_ATTRIBUTE]))
-        for name, scope, row in zip(spelled, scope_of, names, strict=True)
-    ]
+    declaring = {element for element, _ in scopes}
+    known = _vocabulary(
+        tuple([body[row[columns.NAME_START] : row[columns.NAME_STOP]] for row in names]),
+        tuple([(row[columns.NAME_SCOPE], row[columns.NAME_IS_ATTRIBUTE]) for row in names]),
+        tuple([(element, parent) for element, parent in scopes]),
+        tuple([said for said in attributes if said[1] in declaring]),
+    )
     return Tape(
         body=body,
         kinds=elements[columns.NAME],
         sizes=elements[columns.SIZE],
         texts=texts,
-        attributes=_attributes(len(texts), attributes, tags),
+        attributes=_attributes(len(texts), attributes, known.tags),
         flags=elements[columns.FLAGS],
         starts=elements[columns.START],
         name_ends=elements[columns.NAME_END],
         ends=elements[columns.END],
-        names=[
-            names_of(tag, name.rpartition(":")[0] or None) for tag, name in zip(tags, spelled, strict=True)
-        ],
-        scopes=scope_of,
-        has_bases=XML_BASE in tags,
+        names=known.names,
+        scopes=known.scopes,
+        has_bases=XML_BASE in known.tags,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Vocabulary:
+    """The names of a document, in the order of their first use."""
+
+    tags: list[str]
+    names: list[tuple[str, str]]
+    scopes: list[Scope]
+
+
+@lru_cache(1024)
+def _vocabulary(
+    spelled_bytes: tuple[bytes, ...],
+    uses: tuple[tuple[int, int], ...],
+    scopes: tuple[tuple[int, int], ...],
+    said: tuple[tuple[int, int, str], ...],
+) -> _Vocabulary:
+    """Names resolved by the declarations in force where they are used, as (scope, whether of an attribute). Documents
+    of one publisher have the same names and declarations: they are resolved once."""
+    spelled = [name.decode() for name in spelled_bytes]
+    attributes: dict[int, dict[str, str]] = {element: {} for element, _ in scopes}
+    for name, element, value in said:
+        attributes[element][spelled[name]] = value
+    known = [Scope(-1, {"xml": XML_NAMESPACE}, b"", b"")]
+    for element, parent in scopes:
+        known.append(_scope(element, known[parent].prefixes, _declared(attributes[element])))
+    scope_of = [known[scope] for scope, _ in uses]
+    tags = [
+        _tag(name, scope.prefixes, is_attribute=bool(is_attribute))
+        for name, scope, (_, is_attribute) in zip(spelled, scope_of, uses, strict=True)
+    ]
+    names = [names_of(tag, name.rpartition(":")[0] or None) for tag, name in zip(tags, spelled, strict=True)]
+    return _Vocabulary(tags, names, scope_of)
 
 
 def _declared(attributes: dict[str, str]) -> dict[str, str]:

@@ -161,10 +161,10 @@ def _description(channel: _Holder) -> FeedDescription:
 
 
 def _first(said: dict[str, XmlElement], *keys: str) -> str:
-    element = next((said[key] for key in keys if key in said), None)
-    if element is None:
-        return ""
-    return _atom_title(element) if element.key == "atom:title" else title_text(element.text)
+    for key in keys:
+        if key in said:
+            return _atom_title(said[key]) if key == "atom:title" else title_text(said[key].text)
+    return ""
 
 
 def _atom_title(element: XmlElement) -> str:
