@@ -43,7 +43,7 @@ def batch(name: str, source: int, subscription: int, at: datetime = NOW) -> Batc
         version=2,
         at=at,
         detail={"items": 10},
-        counts=(FeedCounts(source, items=10, hits=2, bytes=300, cost_ns=4_000, last_hit_at=at),),
+        counts=(FeedCounts(source, items=10, hits=2, bytes=300, candidates=4_000, last_hit_at=at),),
         atoms=(AtomCount(source, "title:rock", 3, 0.5), AtomCount(source, "ÿ" * 3_000, 1)),
         failures=(Failure(kind="source", resource="news", at=at, reason="not a feed\x00", batch=name),),
         fetch_states=(
@@ -88,7 +88,7 @@ def test_batches_add_up_and_recent_counters_fade(catalog: Catalog) -> None:
     catalog.batches.commit(batch("1", source, subscription))
     catalog.batches.commit(batch("2", source, subscription, NOW + WEEK))
     (statistics,) = catalog.statistics.feeds()
-    assert (statistics.items, statistics.hits, statistics.bytes, statistics.cost_ns) == (20, 4, 600, 8_000)
+    assert (statistics.items, statistics.hits, statistics.bytes, statistics.candidates) == (20, 4, 600, 8_000)
     assert (statistics.last_hit_at, statistics.recent_at) == (NOW + WEEK, NOW + WEEK)
     assert statistics.recent_hits == pytest.approx(3)
     assert statistics.recent_items == pytest.approx(15)

@@ -18,6 +18,7 @@ PUBLISHED = {
     "0002_due_subscriptions": "7fd7a68567ceec3e",
     "0003_secrets": "5cb2e7b60efcc5f9",
     "0004_feed_names": "c2f4f4f11cc01a04",
+    "0005_candidates": "1986d53db7020ecb",
 }
 """Steps that somebody may have run are never edited: a change is a new step, and a new line here."""
 

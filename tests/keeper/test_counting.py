@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from feedweir.engine.compact import compact
+from feedweir.engine.directory import current_version
+from feedweir.engine.observations import COSTS_OF_ONE_IN, costs_of
 from feedweir.engine.runner import Runner
+from feedweir.engine.sets import open_installed
 from feedweir.keeper.counting import count_hits
 from feedweir.keeper.weir import Weir
 from tests.engine.engines import NOON, land, open_weir
@@ -14,7 +17,7 @@ from tests.engine.stories import STATEMENTS, Shown
 
 def counted(weir: Weir) -> dict[str, int]:
     names = {feed.id: feed.name for feed in weir.catalog.feeds.all()}
-    return {names[row.feed_id]: row.hits for row in weir.catalog.statistics.feeds()}
+    return {names[row.feed_id]: row.hits for row in weir.catalog.statistics.feeds() if row.hits}
 
 
 def logged(weir: Weir) -> dict[str, int]:
@@ -39,3 +42,30 @@ def test_hits_add_up_to_the_log(tmp_path: Path) -> None:
         assert counted(weir) == logged(weir)
         weir.tidy()
         assert counted(weir) == logged(weir)
+
+
+def test_candidates_of_feeds_add_up_to_what_the_matcher_looked_at(tmp_path: Path) -> None:
+    with open_weir(tmp_path, STATEMENTS) as weir:
+        weir.refresh_set()
+        runner = Runner(weir.directory, weir.commit)
+        for batch in range(4):
+            entries = tuple((400 * batch + n, "river" if n % 3 else "music") for n in range(400))
+            land(weir, [Shown("Post", entries)])
+            runner.run_available()
+        (log := weir.directory.observations / "000000000001-999.npy").write_bytes(b"torn")
+        weir.tidy()
+        weir.tidy()
+        assert not log.exists()
+        compiled = open_installed(weir.directory.sets, current_version(weir.directory.sets) or 0)
+        items = weir.store.item_table(weir.store.manifests()).combine_chunks().to_batches()[0]
+        feeds, costs = costs_of(compiled, items).tolist()
+        spent = {feed: cost for feed, cost in zip(feeds, costs, strict=True) if feed > 0}
+        known = {one.feed_id: one for one in weir.catalog.statistics.feeds()}
+        assert {feed: one.candidates for feed, one in known.items() if one.candidates} == spent
+        post = weir.catalog.feeds.named("Post").id
+        assert 0 < known[post].candidates < 3 * items.num_rows
+        assert known[post].candidates % COSTS_OF_ONE_IN == 0
+        (outcome,) = weir.execute("describe feed Post")
+        assert {"what": "candidates", "value": known[post].candidates} in outcome.rows
+        everything = dict(zip(*costs_of(compiled, items, one_in=1).tolist(), strict=True))
+        assert everything[post] == items.num_rows

@@ -161,7 +161,8 @@ class FeedCounts(NamedTuple):
     hits: int = 0
     """Items that are in it."""
     bytes: int = 0
-    cost_ns: int = 0
+    candidates: int = 0
+    """How often the matcher had to look at it: what it costs."""
     last_hit_at: datetime | None = None
 
 
@@ -172,11 +173,11 @@ class FeedStatistics(NamedTuple):
     items: int
     hits: int
     bytes: int
-    cost_ns: int
+    candidates: int
     last_hit_at: datetime | None
     recent_items: float
     recent_hits: float
-    recent_cost_ns: float
+    recent_candidates: float
     recent_at: datetime
 
 

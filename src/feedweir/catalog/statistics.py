@@ -89,7 +89,7 @@ def _both(old: FeedCounts, new: FeedCounts) -> FeedCounts:
         items=old.items + new.items,
         hits=old.hits + new.hits,
         bytes=old.bytes + new.bytes,
-        cost_ns=old.cost_ns + new.cost_ns,
+        candidates=old.candidates + new.candidates,
         last_hit_at=max(hits_at, default=None),
     )
 
@@ -102,9 +102,9 @@ def _added_counts(new: Any) -> Mapping[str, ColumnElement[Any]]:
     is_later = or_(
         old.last_hit_at.is_(None), and_(new.last_hit_at.is_not(None), new.last_hit_at > old.last_hit_at)
     )
-    totals = {name: old[name] + new[name] for name in ("items", "hits", "bytes", "cost_ns")}
+    totals = {name: old[name] + new[name] for name in ("items", "hits", "bytes", "candidates")}
     recent = {
-        name: old[name] * kept + new[name] for name in ("recent_items", "recent_hits", "recent_cost_ns")
+        name: old[name] * kept + new[name] for name in ("recent_items", "recent_hits", "recent_candidates")
     }
     return {
         **totals,
@@ -123,7 +123,7 @@ def _counts_row(count: FeedCounts, now: int) -> dict[str, Any]:
         **count._asdict(),
         "recent_items": float(count.items),
         "recent_hits": float(count.hits),
-        "recent_cost_ns": float(count.cost_ns),
+        "recent_candidates": float(count.candidates),
         "recent_at": now,
     }
 

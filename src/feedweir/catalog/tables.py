@@ -99,11 +99,11 @@ feed_statistics = Table(
     Column("items", BigInteger),
     Column("hits", BigInteger),
     Column("bytes", BigInteger),
-    Column("cost_ns", BigInteger),
+    Column("candidates", BigInteger),
     Column("last_hit_at", Moment),
     Column("recent_items", Float(53)),
     Column("recent_hits", Float(53)),
-    Column("recent_cost_ns", Float(53)),
+    Column("recent_candidates", Float(53)),
     Column("recent_at", BigInteger),
 )
 """`recent_at` stays a number: SQL computes with it."""

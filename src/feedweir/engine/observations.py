@@ -7,20 +7,29 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from feedweir.engine.batches import Assignment
+from feedweir.match import CompiledSet, Counters
 from feedweir.match.factored import Observed
 
+COSTS_OF_ONE_IN = 256
+"""Of how many items one is matched once more to count the candidates, which takes a little longer."""
 MOST_OF_A_SOURCE = 32
 MOST_OF_A_TASK = 512
 """Items of a task that are looked at more closely."""
+
+Costs: TypeAlias = npt.NDArray[np.int64]
+"""A row of feeds, or streams of joins, and a row of how often each was a candidate."""
+_NO_COSTS: Costs = np.empty((2, 0), np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +57,25 @@ def sample_of(sources: pa.Array) -> npt.NDArray[np.uint8]:
     return taken
 
 
+def costs_of(compiled: CompiledSet, items: pa.RecordBatch, one_in: int = COSTS_OF_ONE_IN) -> Costs:
+    """How often each feed was a candidate among one of so many items, chosen by their numbers; times so many."""
+    is_counted = _is_counted(items.column("seq"), one_in)
+    if not is_counted.any():
+        return _NO_COSTS
+    counters = Counters()
+    compiled.match_counting(items.filter(pa.array(is_counted)), counters)
+    tally = counters.tally()
+    is_spent = tally.costs > 0
+    return np.stack([tally.keys[is_spent], tally.costs[is_spent] * one_in])
+
+
+def _is_counted(seqs: pa.Array, one_in: int) -> npt.NDArray[np.bool_]:
+    # From the middle of a product: numbers of documents with one entry each end in zeros.
+    mixed = seqs.to_numpy(zero_copy_only=False).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    counted: npt.NDArray[np.bool_] = (mixed >> np.uint64(40)) % np.uint64(one_in) == 0
+    return counted
+
+
 class ObservationLog:
     """The files of one data directory."""
 
@@ -63,29 +91,58 @@ class ObservationLog:
             [counts[one.source], one.source, one.plan, one.sampled, one.atoms, one.pairs, one.nodes]
             for one in observed
         ]
+        with self._replacing(assignment, "json") as file:
+            file.write(json.dumps(rows).encode())
+
+    def write_costs(self, assignment: Assignment, costs: Costs) -> None:
+        """Keep what feeds cost a task, if any cost anything."""
+        if costs.size:
+            with self._replacing(assignment, "npy") as file:
+                np.save(file, costs, allow_pickle=False)
+
+    @contextmanager
+    def _replacing(self, assignment: Assignment, ending: str) -> Iterator[BinaryIO]:
         self._directory.mkdir(parents=True, exist_ok=True)
-        path = self._directory / f"{assignment.upto:012d}-{assignment.parts[0]:03d}.json"
+        path = self._directory / f"{assignment.upto:012d}-{assignment.parts[0]:03d}.{ending}"
         draft = path.with_name(f".{path.name}.{os.getpid()}")
-        draft.write_text(json.dumps(rows), encoding="utf-8")
+        with draft.open("wb") as file:
+            yield file
         draft.replace(path)
 
     def read(self, after: int, upto: int) -> list[Observation]:
         """What the tasks of the batches `after < batch <= upto` counted."""
         return [
             Observation(batch, items, Observed(*counted[:3], *(_pairs(each) for each in counted[3:])))
-            for batch, path in self._files()
+            for batch, path in self._files("json")
             if after < batch <= upto
             for items, *counted in json.loads(path.read_bytes())
         ]
 
+    def read_costs(self, after: int, upto: int) -> dict[int, int]:
+        """What feeds cost the tasks of the batches `after < batch <= upto`."""
+        parts = [_loaded(path) for batch, path in self._files("npy") if after < batch <= upto]
+        feeds, costs = np.concatenate([_NO_COSTS, *parts], axis=1)
+        known, places = np.unique(feeds, return_inverse=True)
+        sums = np.zeros(len(known), np.int64)
+        np.add.at(sums, places, costs)
+        return dict(zip(known.tolist(), sums.tolist(), strict=True))
+
     def forget(self, upto: int) -> None:
         """Remove what was taken in."""
-        for batch, path in self._files():
+        for batch, path in [*self._files("json"), *self._files("npy")]:
             if batch <= upto:
                 path.unlink(missing_ok=True)
 
-    def _files(self) -> list[tuple[int, Path]]:
-        return [(int(path.name[:12]), path) for path in sorted(self._directory.glob("[0-9]*.json"))]
+    def _files(self, ending: str) -> list[tuple[int, Path]]:
+        return [(int(path.name[:12]), path) for path in sorted(self._directory.glob(f"[0-9]*.{ending}"))]
+
+
+def _loaded(path: Path) -> Costs:
+    try:
+        costs: Costs = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return _NO_COSTS  # a crash took it away
+    return costs
 
 
 def _pairs(lists: list[list[int]]) -> tuple[tuple[int, int], ...]:

@@ -12,7 +12,7 @@ from feedweir.acquire.landing import LandingLog
 from feedweir.engine.batches import Assignment, Receipt, part_of
 from feedweir.engine.directory import DataDirectory
 from feedweir.engine.join_worker import Witnesser
-from feedweir.engine.observations import ObservationLog, sample_of
+from feedweir.engine.observations import ObservationLog, costs_of, sample_of
 from feedweir.engine.seen import SeenLog
 from feedweir.engine.sets import open_installed
 from feedweir.engine.stage import elements_of, find_news
@@ -62,12 +62,14 @@ class Worker:
                 writers.submit(self._seen.write, assignment.upto, assignment.parts[0], news.sightings),
             ]
             sample = sample_of(news.items.column("source"))
-            matches = self._set(assignment.version).match_observing(news.items, sample)
+            compiled = self._set(assignment.version)
+            matches = compiled.match_observing(news.items, sample)
             elements = elements_of(news.items, matches)
             refused = self._witnesser.write(assignment, news.items, elements)
             receipt = self._store.write_task(assignment, news, elements).with_failures(refused)
             receipt = replace(receipt, feed_failures={str(feed): why for feed, why in matches.failures})
             self._observations.write(assignment, news.items, matches.observed)
+            self._observations.write_costs(assignment, costs_of(compiled, news.items))
             for each in writing:
                 each.result()
         return receipt

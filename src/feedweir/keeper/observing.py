@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from math import log
 
-from feedweir.catalog import AtomCount, BatchCommit, Catalog
+from feedweir.catalog import AtomCount, BatchCommit, Catalog, FeedCounts
 from feedweir.catalog.columns import storable_key
 from feedweir.engine.observations import Observation, ObservationLog
 from feedweir.engine.plan_store import StoredPlan, StoredSource
@@ -40,15 +40,17 @@ def take_in(
     """Add what the tasks of published batches counted since the last time, and forget their files."""
     last = catalog.batches.last(prefix=_PREFIX)
     after = int(last.batch.removeprefix(_PREFIX)) if last else 0
-    found = log_.read(after, upto)
-    if found:
+    found, costs = log_.read(after, upto), log_.read_costs(after, upto)
+    if found or costs:
         ids = {record.name: record.id for record in catalog.feeds.all(kind="source")}
         known = {
             name: weights_of(catalog, ids[name]) for name in {one.counted.source for one in found} & set(ids)
         }
         atoms = counts_of(found, plans, ids, known, growth(now))
+        counts = (FeedCounts(feed, candidates=count) for feed, count in costs.items() if feed > 0)
         batch = f"{_PREFIX}{upto:012d}"
-        catalog.batches.commit(BatchCommit(batch=batch, version=0, at=now, atoms=tuple(atoms)))
+        commit = BatchCommit(batch=batch, version=0, at=now, atoms=tuple(atoms), counts=tuple(counts))
+        catalog.batches.commit(commit)
     log_.forget(upto)
 
 

@@ -75,6 +75,7 @@ def _statistics(desk: Desk) -> Iterator[Row]:
             "hits": counted.hits if counted else 0,
             "recent_hits": round(counted.recent_hits, 1) if counted else 0.0,
             "last_hit": counted.last_hit_at if counted else None,
+            "candidates": counted.candidates if counted else 0,
         }
 
 
@@ -134,5 +135,6 @@ def _feed_facts(desk: Desk, name: str) -> Row:
         "version": record.version,
         "hits": counted.hits if counted else 0,
         "last_hit": counted.last_hit_at if counted else None,
+        "candidates": counted.candidates if counted else 0,
         "problems": [failure.reason for failure in desk.catalog.failures.of(kind, name)],
     }
