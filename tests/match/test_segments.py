@@ -46,9 +46,19 @@ def news(*titles: str) -> list[Item]:
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.lists(queries, max_size=6), changes, st.lists(items(), min_size=1, max_size=3), st.booleans())
-def test_every_version_answers_as_its_queries_do(
-    first: list[Query], later: list[tuple[list[Query], list[int]]], batch: list[Item], is_merged: bool
+@given(
+    st.lists(queries, max_size=6),
+    changes,
+    st.lists(items(), min_size=1, max_size=3),
+    st.booleans(),
+    st.sampled_from(("ann", "bob", "nobody")),
+)
+def test_every_version_answers_everyone_and_each_owner_as_its_queries_do(
+    first: list[Query],
+    later: list[tuple[list[Query], list[int]]],
+    batch: list[Item],
+    is_merged: bool,
+    owner: str,
 ) -> None:
     with TemporaryDirectory() as directory:
         root = Path(directory) / "set"
@@ -62,6 +72,8 @@ def test_every_version_answers_as_its_queries_do(
         for version, queries_then in known.items():
             opened = open_version(root, version)
             assert pairs_of(opened.match(batch_of(batch))) == naive_pairs(queries_then, batch)
+            theirs = [query for query in queries_then if query.owner in ("", owner)]
+            assert pairs_of(opened.match(batch_of(batch), owner=owner)) == naive_pairs(theirs, batch)
             assert len(opened) == len(queries_then)
 
 
