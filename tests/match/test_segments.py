@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -75,6 +76,18 @@ def test_every_version_answers_everyone_and_each_owner_as_its_queries_do(
             theirs = [query for query in queries_then if query.owner in ("", owner)]
             assert pairs_of(opened.match(batch_of(batch), owner=owner)) == naive_pairs(theirs, batch)
             assert len(opened) == len(queries_then)
+
+
+def test_an_owner_no_longer_gets_what_was_removed_beside_a_large_segment(tmp_path: Path) -> None:
+    root = tmp_path / "set"
+    owned = [replace(word_query(key, "a"), owner="ann" if key % 2 else "bob") for key in range(100)]
+    create_segmented(root, owned)
+    changed = apply_changes(root, [replace(word_query(200, "a"), owner="ann")], [1, 2])
+    assert any(len(segment.removed) for segment in changed.segments)
+    batch = batch_of(news("a"))
+    assert changed.match(batch, owner="ann").keys.tolist() == [*range(3, 100, 2), 200]
+    assert changed.match(batch, owner="bob").keys.tolist() == [0, *range(4, 100, 2)]
+    assert len(changed.match(batch, owner="nobody")) == 0
 
 
 def test_changes_while_a_merge_runs_are_kept(tmp_path: Path) -> None:
