@@ -73,12 +73,6 @@ def is_confirmed(answer: Answer, challenge: str) -> bool:
     return 200 <= answer.status < 300 and hmac.compare_digest(answer.body, challenge.encode())
 
 
-def denial(request: HubRequest, reason: str) -> Post:
-    """What tells a subscriber that it will not be served."""
-    query = {"hub.mode": "denied", "hub.topic": request.topic, "hub.reason": reason}
-    return Post(_with_query(request.callback, query), (), b"", "GET")
-
-
 def granted(request: HubRequest, now: datetime) -> Lease:
     """The lease after a confirmed request; asked for again, it begins anew."""
     until = now + timedelta(seconds=request.lease_s)

@@ -14,12 +14,14 @@ from feedweir.match.match_kernels import (
     FALSE,
     TRUE,
     UNKNOWN,
-    _atoms_anywhere,
-    _atoms_by_scope,
-    _atoms_of_values,
-    _grown,
-    _is_set,
-    _verdict,
+    atoms_anywhere,
+    atoms_by_scope,
+    atoms_of_values,
+    grown,
+    is_set,
+    room_for_atoms,
+    room_for_checks,
+    verdict_of,
 )
 
 
@@ -80,6 +82,22 @@ def _find_blocks(slots, first, mask, satisfied, n_satisfied, places, n_places): 
 
 
 @njit(cache=True, nogil=True)
+def _reached(  # type: ignore[no-untyped-def]
+    query, row, is_unsure, costs, rows, queries, n_found, asked_rows, asked_queries, n_asked
+):
+    """Write down a query that was reached: a match, or to be asked if something on the way could not tell."""
+    if len(costs) > 0:
+        costs[query] += 1
+    if is_unsure:
+        asked_rows[n_asked] = row
+        asked_queries[n_asked] = query
+        return n_found, n_asked + 1
+    rows[uintp(n_found)] = row
+    queries[uintp(n_found)] = query
+    return n_found + 1, n_asked
+
+
+@njit(cache=True, nogil=True)
 def run_forest(  # type: ignore[no-untyped-def]
     trees, is_sampled, forest, streams, values, vocabulary, checks, n_words, n_entries, n_atoms, costs
 ):
@@ -92,16 +110,8 @@ def run_forest(  # type: ignore[no-untyped-def]
     stream_offsets, stream_entries = streams.offsets, streams.entries
     has_scopes = len(vocabulary.scoped_starts) > 1
     has_values = len(values.atoms) > 0 or len(vocabulary.every_atom) > 0
-    bits = np.zeros((n_atoms >> 3) + 1, np.uint8)
-    satisfied = np.empty(n_atoms + 1, np.int32)
-    scopes = np.zeros(n_entries if has_scopes else 0, np.uint64)
-    seen = np.empty(n_entries + 1 if has_scopes else 0, np.int32)
-    phrase_rows = np.full(len(checks.phrase_scopes), -1, np.int64)
-    phrase_verdicts = np.zeros(len(checks.phrase_scopes), np.int64)
-    longest = 1
-    for program in range(len(checks.starts) - 1):
-        longest = max(longest, checks.starts[program + 1] - checks.starts[program])
-    verdicts = np.empty(longest, np.int64)
+    bits, satisfied, scopes, seen = room_for_atoms(n_atoms, n_entries if has_scopes else 0)
+    phrase_rows, phrase_verdicts, verdicts = room_for_checks(checks)
     # a place that was reached although a program could not tell is kept as ~place
     places = np.empty(256, np.int32)
     chosen = np.empty(256, np.uint32)
@@ -115,7 +125,6 @@ def run_forest(  # type: ignore[no-untyped-def]
     pair_counts = np.zeros(len(forest.pairs), np.int64)
     entered = np.zeros(forest.node_starts[-1], np.int64)
     holds = np.zeros(len(forest.watched) if len(is_sampled) else 0, np.bool_)
-    counts_costs = len(costs) > 0
     for row in range(len(trees)):
         tree = trees[row]
         if tree < 0:
@@ -126,16 +135,16 @@ def run_forest(  # type: ignore[no-untyped-def]
         if not counts_nodes and n_slots == 0 and blocks[root + 1] + blocks[root + 2] + blocks[root + 3] == 0:
             continue  # a tree that is only there to watch
         if has_scopes:
-            n_satisfied = _atoms_by_scope(streams, vocabulary, row, scopes, seen, bits, satisfied)
+            n_satisfied = atoms_by_scope(streams, vocabulary, row, scopes, seen, bits, satisfied)
         else:
-            n_satisfied = _atoms_anywhere(stream_offsets, stream_entries, row, bits, satisfied)
+            n_satisfied = atoms_anywhere(stream_offsets, stream_entries, row, bits, satisfied)
         if has_values:
-            n_satisfied = _atoms_of_values(values, vocabulary.every_atom, row, n_satisfied, bits, satisfied)
+            n_satisfied = atoms_of_values(values, vocabulary.every_atom, row, n_satisfied, bits, satisfied)
         places[0] = root
         n_places = 1
         if n_slots > 0:
             if n_satisfied + 2 > len(places):
-                places = _grown(places, 1, n_satisfied + 2)
+                places = grown(places, 1, n_satisfied + 2)
             n_places = _find_blocks(
                 slots, uint32(slot_starts[tree]), uint32(n_slots - 1), satisfied, n_satisfied, places, 1
             )
@@ -157,79 +166,68 @@ def run_forest(  # type: ignore[no-untyped-def]
             n_programs += n_children - n_plain
             room = n_queries + n_children
             if n_found + room > len(rows):
-                rows = _grown(rows, n_found, room)
-                queries = _grown(queries, n_found, room)
+                rows = grown(rows, n_found, room)
+                queries = grown(queries, n_found, room)
             if n_children >= len(chosen):
                 chosen = np.empty(2 * n_children, np.uint32)
             if n_places + n_children > len(places):
-                places = _grown(places, n_places, n_children)
+                places = grown(places, n_places, n_children)
             if n_asked + room > len(asked_rows) and (is_unsure or n_children > n_plain):
-                asked_rows = _grown(asked_rows, n_asked, room)
-                asked_queries = _grown(asked_queries, n_asked, room)
+                asked_rows = grown(asked_rows, n_asked, room)
+                asked_queries = grown(asked_queries, n_asked, room)
             for k in range(n_queries):
                 query = blocks[place + uint32(4) + uint32(k)]
-                if counts_costs:
-                    costs[query] += 1
-                if is_unsure:
-                    asked_rows[n_asked] = row
-                    asked_queries[n_asked] = query
-                    n_asked += 1
-                else:
-                    rows[uintp(n_found)] = row
-                    queries[uintp(n_found)] = query
-                    n_found += 1
+                n_found, n_asked = _reached(
+                    query, row, is_unsure, costs, rows, queries, n_found, asked_rows, asked_queries, n_asked
+                )
             # without a branch per child: whether one is satisfied is hard to foresee
             n_chosen = 0
             for k in range(n_plain):
                 chosen[uintp(n_chosen)] = targets + uint32(k)
-                n_chosen += int64(_is_set(bits, blocks[first + uint32(k)]))
+                n_chosen += int64(is_set(bits, blocks[first + uint32(k)]))
             for c in range(n_chosen):
                 target = blocks[chosen[uintp(c)]]
                 if target < 0:
                     places[uintp(n_places)] = target if is_unsure else ~target
                     n_places += 1
                     continue
-                if counts_costs:
-                    costs[target] += 1
-                if is_unsure:
-                    asked_rows[n_asked] = row
-                    asked_queries[n_asked] = target
-                    n_asked += 1
-                else:
-                    rows[uintp(n_found)] = row
-                    queries[uintp(n_found)] = target
-                    n_found += 1
+                n_found, n_asked = _reached(
+                    target, row, is_unsure, costs, rows, queries, n_found, asked_rows, asked_queries, n_asked
+                )
             for k in range(n_plain, n_children):
-                verdict = _verdict(
+                verdict = verdict_of(
                     checks, ~blocks[first + uint32(k)], bits, row, streams, values, n_words,
                     phrase_rows, phrase_verdicts, verdicts,
                 )  # fmt: skip
                 if verdict == FALSE:
                     continue
+                cannot_tell = is_unsure or verdict == UNKNOWN
                 target = blocks[targets + uint32(k)]
                 if target < 0:
-                    places[uintp(n_places)] = target if is_unsure or verdict == UNKNOWN else ~target
+                    places[uintp(n_places)] = target if cannot_tell else ~target
                     n_places += 1
                     continue
-                if counts_costs:
-                    costs[target] += 1
-                if is_unsure or verdict == UNKNOWN:
-                    asked_rows[n_asked] = row
-                    asked_queries[n_asked] = target
-                    n_asked += 1
-                else:
-                    rows[uintp(n_found)] = row
-                    queries[uintp(n_found)] = target
-                    n_found += 1
+                n_found, n_asked = _reached(
+                    target,
+                    row,
+                    cannot_tell,
+                    costs,
+                    rows,
+                    queries,
+                    n_found,
+                    asked_rows,
+                    asked_queries,
+                    n_asked,
+                )
         if counts_nodes:
             sampled[tree] += 1
             first_watched = forest.watch_starts[tree]
             for w in range(first_watched, forest.watch_starts[tree + 1]):
                 ask = forest.watched[w]
                 if ask >= 0:
-                    holds[w] = _is_set(bits, ask) != 0
+                    holds[w] = is_set(bits, ask) != 0
                 else:
-                    verdict = _verdict(
+                    verdict = verdict_of(
                         checks,
                         ~ask,
                         bits,

@@ -84,7 +84,7 @@ class Checks(NamedTuple):
 
 
 @njit(inline="always")
-def _is_set(bits, atom):  # type: ignore[no-untyped-def]
+def is_set(bits, atom):  # type: ignore[no-untyped-def]
     place = uint32(atom)
     return (bits[place >> _U3] >> np.uint8(place & _U7)) & np.uint8(1)
 
@@ -132,7 +132,9 @@ def _phrase_stands(streams, row, checks, phrase, first_prefix):  # type: ignore[
 
 
 @njit(cache=True, nogil=True)
-def _verdict(checks, program, bits, row, streams, values, first_prefix, phrase_rows, phrase_verdicts, stack):  # type: ignore[no-untyped-def]
+def verdict_of(  # type: ignore[no-untyped-def]
+    checks, program, bits, row, streams, values, first_prefix, phrase_rows, phrase_verdicts, stack
+):
     """Run a program: FALSE, TRUE, or UNKNOWN when `meaning` must be asked."""
     verdict = TRUE
     top = 0
@@ -142,7 +144,7 @@ def _verdict(checks, program, bits, row, streams, values, first_prefix, phrase_r
         op = code[at]
         at += 1
         if op == OP_ATOM:
-            stack[top] = TRUE if _is_set(bits, code[at]) else FALSE
+            stack[top] = TRUE if is_set(bits, code[at]) else FALSE
             top += 1
             at += 1
         elif op == OP_REQUIRE:
@@ -176,7 +178,7 @@ def _verdict(checks, program, bits, row, streams, values, first_prefix, phrase_r
             at += 1
             result = TRUE
             for k in range(at, at + n):
-                if not _is_set(bits, code[k]):
+                if not is_set(bits, code[k]):
                     result = FALSE
                     break
             at += n
@@ -205,7 +207,7 @@ def _verdict(checks, program, bits, row, streams, values, first_prefix, phrase_r
 
 
 @njit(cache=True)
-def _grown(array, used, more):  # type: ignore[no-untyped-def]
+def grown(array, used, more):  # type: ignore[no-untyped-def]
     """A copy with room for `more` behind what is used."""
     larger = np.empty(2 * len(array) + more, array.dtype)
     larger[:used] = array[:used]
@@ -213,7 +215,7 @@ def _grown(array, used, more):  # type: ignore[no-untyped-def]
 
 
 @njit(forceinline=True)
-def _atoms_anywhere(offsets, entries, row, bits, satisfied):  # type: ignore[no-untyped-def]
+def atoms_anywhere(offsets, entries, row, bits, satisfied):  # type: ignore[no-untyped-def]
     """The entries of a row as atoms, each once, when no query asks where they stand; how many."""
     n = 0
     for stream in range(len(offsets)):
@@ -231,7 +233,7 @@ def _atoms_anywhere(offsets, entries, row, bits, satisfied):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
-def _atoms_by_scope(streams, vocabulary, row, scopes, seen, bits, satisfied):  # type: ignore[no-untyped-def]
+def atoms_by_scope(streams, vocabulary, row, scopes, seen, bits, satisfied):  # type: ignore[no-untyped-def]
     """The entries of a row as the atoms that they are where they stand, each once; how many."""
     scoped_starts, scoped_scopes, scoped_atoms = (
         vocabulary.scoped_starts, vocabulary.scoped_scopes, vocabulary.scoped_atoms,
@@ -266,11 +268,11 @@ def _atoms_by_scope(streams, vocabulary, row, scopes, seen, bits, satisfied):  #
 
 
 @njit(forceinline=True)
-def _atoms_of_values(values, every_atom, row, n, bits, satisfied):  # type: ignore[no-untyped-def]
+def atoms_of_values(values, every_atom, row, n, bits, satisfied):  # type: ignore[no-untyped-def]
     """The value atoms of a row, and the one of every item, behind `n` others; how many there are then."""
     for i in range(values.offsets[row], values.offsets[row + 1]):
         atom = uint32(values.atoms[i])
-        if not _is_set(bits, atom):
+        if not is_set(bits, atom):
             _set(bits, atom)
             satisfied[uintp(n)] = atom
             n += 1
@@ -323,7 +325,7 @@ def _entered(blocks, bits, places, n_places, queries, n_found, chosen):  # type:
         for k in range(n_children):
             child = place + uint32(k)
             chosen[uintp(n_chosen)] = child + n_children
-            n_chosen += _is_set(bits, blocks[child])
+            n_chosen += is_set(bits, blocks[child])
     return n_found, n_chosen
 
 
@@ -344,6 +346,27 @@ def _followed(blocks, chosen, n_chosen, queries, n_found, places):  # type: igno
 
 
 @njit(cache=True, nogil=True)
+def room_for_atoms(n_atoms, n_scoped):  # type: ignore[no-untyped-def]
+    """What a row's satisfied atoms are written to: a bit for each, their list, and of entries where they were seen."""
+    return (
+        np.zeros((n_atoms >> 3) + 1, np.uint8),
+        np.empty(n_atoms + 1, np.int32),
+        np.zeros(n_scoped, np.uint64),
+        np.empty(n_scoped + 1, np.int32),
+    )
+
+
+@njit(cache=True, nogil=True)
+def room_for_checks(checks):  # type: ignore[no-untyped-def]
+    """What programs remember: of each phrase the row it was last looked for in and the outcome, and a stack."""
+    longest = 1
+    for program in range(len(checks.starts) - 1):
+        longest = max(longest, checks.starts[program + 1] - checks.starts[program])
+    n_phrases = len(checks.phrase_scopes)
+    return np.full(n_phrases, -1, np.int64), np.zeros(n_phrases, np.int64), np.empty(longest, np.int64)
+
+
+@njit(cache=True, nogil=True)
 def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_atoms, costs):  # type: ignore[no-untyped-def]
     """(rows, queries) that match, (rows, checks) that must be asked, and counts of the work.
 
@@ -356,16 +379,8 @@ def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_
     check_queries, check_programs = checks.queries, checks.programs
     has_scopes = len(vocabulary.scoped_starts) > 1
     has_values = len(values.atoms) > 0 or len(vocabulary.every_atom) > 0
-    bits = np.zeros((n_atoms >> 3) + 1, np.uint8)
-    satisfied = np.empty(n_atoms + 1, np.int32)
-    scopes = np.zeros(n_entries if has_scopes else 0, np.uint64)
-    seen = np.empty(n_entries + 1 if has_scopes else 0, np.int32)
-    phrase_rows = np.full(len(checks.phrase_scopes), -1, np.int64)
-    phrase_verdicts = np.zeros(len(checks.phrase_scopes), np.int64)
-    longest = 1
-    for program in range(len(checks.starts) - 1):
-        longest = max(longest, checks.starts[program + 1] - checks.starts[program])
-    verdicts = np.empty(longest, np.int64)
+    bits, satisfied, scopes, seen = room_for_atoms(n_atoms, n_entries if has_scopes else 0)
+    phrase_rows, phrase_verdicts, verdicts = room_for_checks(checks)
     places = np.empty(256, np.uint32)
     chosen = np.empty(256, np.uint32)
     rows = np.empty(1024, np.int32)
@@ -383,11 +398,11 @@ def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_
         n_before = n_found
         # 1. the satisfied atoms, each once
         if has_scopes:
-            n_satisfied = _atoms_by_scope(streams, vocabulary, row, scopes, seen, bits, satisfied)
+            n_satisfied = atoms_by_scope(streams, vocabulary, row, scopes, seen, bits, satisfied)
         else:
-            n_satisfied = _atoms_anywhere(stream_offsets, stream_entries, row, bits, satisfied)
+            n_satisfied = atoms_anywhere(stream_offsets, stream_entries, row, bits, satisfied)
         if has_values:
-            n_satisfied = _atoms_of_values(values, vocabulary.every_atom, row, n_satisfied, bits, satisfied)
+            n_satisfied = atoms_of_values(values, vocabulary.every_atom, row, n_satisfied, bits, satisfied)
         # 2. what each of them finds, level by level
         if n_satisfied >= len(places):
             places = np.empty(2 * n_satisfied, np.uint32)
@@ -396,10 +411,10 @@ def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_
             n_entries_here, n_children = _sizes_of(blocks, places, n_places)
             n_tests += n_children
             if n_found + n_entries_here + n_children > len(queries):
-                queries = _grown(queries, n_found, n_entries_here + n_children)
+                queries = grown(queries, n_found, n_entries_here + n_children)
             if n_children >= len(chosen):
                 chosen = np.empty(2 * n_children, np.uint32)
-                places = _grown(places, n_places, 2 * n_children)
+                places = grown(places, n_places, 2 * n_children)
             n_found, n_chosen = _entered(blocks, bits, places, n_places, queries, n_found, chosen)
             n_found, n_places = _followed(blocks, chosen, n_chosen, queries, n_found, places)
         n_candidates += n_found - n_before
@@ -413,7 +428,7 @@ def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_
                 if query < 0:
                     query = check_queries[check]
                     n_checks += 1
-                    verdict = _verdict(
+                    verdict = verdict_of(
                         checks, check_programs[check], bits, row, streams, values, n_words,
                         phrase_rows, phrase_verdicts, verdicts,
                     )  # fmt: skip
@@ -421,8 +436,8 @@ def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_
                     costs[query] += 1
                 if verdict == UNKNOWN:
                     if n_asked == len(asked_rows):
-                        asked_rows = _grown(asked_rows, n_asked, 1)
-                        asked_checks = _grown(asked_checks, n_asked, 1)
+                        asked_rows = grown(asked_rows, n_asked, 1)
+                        asked_checks = grown(asked_checks, n_asked, 1)
                     asked_rows[n_asked] = row
                     asked_checks[n_asked] = check
                     n_asked += 1
@@ -430,7 +445,7 @@ def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_
                 n_kept += verdict == TRUE
             n_found = n_kept
         if n_found > len(rows):
-            rows = _grown(rows, n_before, len(queries))
+            rows = grown(rows, n_before, len(queries))
         for i in range(n_before, n_found):
             rows[uintp(i)] = row
         for i in range(n_satisfied):
@@ -482,7 +497,7 @@ def _kept(rows, queries, removed):  # type: ignore[no-untyped-def]
         query = queries[uintp(i)]
         rows[uintp(n)] = rows[uintp(i)]
         queries[uintp(n)] = query
-        n += _is_set(removed, query) == 0
+        n += is_set(removed, query) == 0
     return n
 
 

@@ -8,7 +8,7 @@ from math import comb
 from typing import TypeAlias
 
 from feedweir.optimize.booleans import simplify
-from feedweir.plan.predicates import FALSE, TRUE, And, AtLeast, Not, Or, Predicate
+from feedweir.plan.predicates import TRUE, And, AtLeast, Not, Or, Predicate
 
 Literal: TypeAlias = Predicate
 """An atom, a negated atom, or a part that would have grown too much."""
@@ -90,7 +90,3 @@ def minimal(clauses: Cnf) -> Cnf:
 def is_tautology(clause: Clause) -> bool:
     """Whether a literal stands beside its negation."""
     return TRUE in clause or any(simplify(Not(literal)) in clause for literal in clause)
-
-
-def has_false(cnf: Cnf) -> bool:
-    return frozenset() in cnf or frozenset({FALSE}) in cnf

@@ -51,10 +51,6 @@ class LiveGraph:
         """The selectivity of a record; every item satisfies `true`."""
         return self.records[run].selectivity if run else 1.0
 
-    def share_of_clause(self, clause: int) -> float:
-        record = self.records.get((clause,))
-        return self._clause_share(clause) if record is None else record.selectivity
-
     def reweigh(self, known: Selectivity) -> None:
         """Estimate every record anew."""
         self.known = known
