@@ -24,9 +24,10 @@ from feedweir.match.facts import Texts, as_arguments, streams_of, texts_of, valu
 from feedweir.match.finders import finders_of
 from feedweir.match.formulas import Note, Progress
 from feedweir.match.index import Index, load_index, save_index
-from feedweir.match.match_kernels import Streams, Values, in_order, match_rows
+from feedweir.match.match_kernels import Streams, Values, match_rows
 from feedweir.match.matches import Matches, Work
 from feedweir.match.meaning import Reading, holds
+from feedweir.match.pair_kernels import in_order
 from feedweir.match.sealed import open_sealed, write_sealed
 from feedweir.match.selectivity import Frequencies
 from feedweir.match.store import (

@@ -10,19 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import int64, njit, uint32, uint64, uintp
 
-from feedweir.match.match_kernels import (
-    FALSE,
-    TRUE,
-    UNKNOWN,
+from feedweir.match.atom_kernels import (
     atoms_anywhere,
     atoms_by_scope,
     atoms_of_values,
     grown,
     is_set,
     room_for_atoms,
-    room_for_checks,
-    verdict_of,
 )
+from feedweir.match.check_kernels import FALSE, TRUE, UNKNOWN, room_for_checks, verdict_of
 
 
 class Forest(NamedTuple):

@@ -9,19 +9,22 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, uint32, uint64, uintp
+from numba import njit, uint32, uintp
 
 from feedweir.items.memory_kernels import ask_for
+from feedweir.match.atom_kernels import (
+    atoms_anywhere,
+    atoms_by_scope,
+    atoms_of_values,
+    grown,
+    is_set,
+    room_for_atoms,
+)
+from feedweir.match.check_kernels import TRUE, UNKNOWN, room_for_checks, verdict_of
 
-_ONE, _U3, _U7 = np.uint32(1), np.uint32(3), np.uint32(7)
+_ONE, _U3 = np.uint32(1), np.uint32(3)
 _LINE = np.uint32(16)
 """Numbers of a block in a line of the cache."""
-_FEW, _MANY = 32, 400
-"""Numbers up to which insertion sorts fastest; from which on wide digits pay."""
-_DIGIT, _WIDE_DIGIT = 8, 11
-
-OP_ATOM, OP_PHRASE, OP_WITHIN, OP_ASK, OP_NOT, OP_ALL, OP_ANY, OP_COUNT, OP_ALL_ATOMS, OP_REQUIRE = range(10)
-FALSE, UNKNOWN, TRUE = 0, 1, 2
 
 
 class Streams(NamedTuple):
@@ -81,206 +84,6 @@ class Checks(NamedTuple):
     phrase_scopes: Any
     lows: Any
     highs: Any
-
-
-@njit(inline="always")
-def is_set(bits, atom):  # type: ignore[no-untyped-def]
-    place = uint32(atom)
-    return (bits[place >> _U3] >> np.uint8(place & _U7)) & np.uint8(1)
-
-
-@njit(inline="always")
-def _set(bits, atom):  # type: ignore[no-untyped-def]
-    bits[atom >> _U3] |= np.uint8(1) << np.uint8(atom & _U7)
-
-
-@njit(cache=True, nogil=True)
-def _prefix_stands(streams, row, stream, entry, position):  # type: ignore[no-untyped-def]
-    """Whether the token at a position of a field opens with a prefix."""
-    twin = stream + streams.n_fields
-    for i in range(streams.offsets[twin, row], streams.offsets[twin, row + 1]):
-        if streams.positions[i] == position and streams.entries[i] == entry:
-            return True
-    return False
-
-
-@njit(cache=True, nogil=True)
-def _phrase_stands(streams, row, checks, phrase, first_prefix):  # type: ignore[no-untyped-def]
-    """Whether the words of a phrase stand next to each other in a field of its scope."""
-    first, last = checks.phrase_starts[phrase], checks.phrase_starts[phrase + 1]
-    is_prefix = checks.phrase_entries[last - 1] >= first_prefix
-    n_words = last - first - (1 if is_prefix else 0)
-    for stream in range(streams.n_fields):
-        if not streams.scopes[stream] & checks.phrase_scopes[phrase]:
-            continue
-        end = streams.offsets[stream, row + 1]
-        for i in range(streams.offsets[stream, row], end - n_words + 1):
-            k = 0
-            while (
-                k < n_words
-                and streams.entries[i + k] == checks.phrase_entries[first + k]
-                and streams.positions[i + k] == streams.positions[i] + k
-            ):
-                k += 1
-            if k < n_words:
-                continue
-            if not is_prefix or _prefix_stands(
-                streams, row, stream, checks.phrase_entries[last - 1], streams.positions[i] + n_words
-            ):
-                return True
-    return False
-
-
-@njit(cache=True, nogil=True)
-def verdict_of(  # type: ignore[no-untyped-def]
-    checks, program, bits, row, streams, values, first_prefix, phrase_rows, phrase_verdicts, stack
-):
-    """Run a program: FALSE, TRUE, or UNKNOWN when `meaning` must be asked."""
-    verdict = TRUE
-    top = 0
-    at, end = checks.starts[program], checks.starts[program + 1]
-    code = checks.code
-    while at < end:
-        op = code[at]
-        at += 1
-        if op == OP_ATOM:
-            stack[top] = TRUE if is_set(bits, code[at]) else FALSE
-            top += 1
-            at += 1
-        elif op == OP_REQUIRE:
-            top -= 1
-            if stack[top] == FALSE:
-                return FALSE
-            verdict = min(verdict, stack[top])
-        elif op == OP_NOT:
-            stack[top - 1] = TRUE - stack[top - 1]
-        elif op == OP_PHRASE:
-            phrase = code[at]
-            at += 1
-            if phrase_rows[phrase] != row:
-                phrase_rows[phrase] = row
-                stands = _phrase_stands(streams, row, checks, phrase, first_prefix)
-                phrase_verdicts[phrase] = TRUE if stands else FALSE
-            stack[top] = phrase_verdicts[phrase]
-            top += 1
-        elif op == OP_WITHIN:
-            axis, bound = code[at], code[at + 1]
-            at += 2
-            number = values.numbers[axis, row]
-            is_within = values.is_present[axis, row] and checks.lows[bound] <= number <= checks.highs[bound]
-            stack[top] = TRUE if is_within else FALSE
-            top += 1
-        elif op == OP_ASK:
-            stack[top] = UNKNOWN
-            top += 1
-        elif op == OP_ALL_ATOMS:
-            n = code[at]
-            at += 1
-            result = TRUE
-            for k in range(at, at + n):
-                if not is_set(bits, code[k]):
-                    result = FALSE
-                    break
-            at += n
-            stack[top] = result
-            top += 1
-        else:  # OP_ALL, OP_ANY, OP_COUNT
-            n = code[at]
-            at += 1
-            n_true = 0
-            n_false = 0
-            for k in range(top - n, top):
-                if stack[k] == TRUE:
-                    n_true += 1
-                elif stack[k] == FALSE:
-                    n_false += 1
-            top -= n
-            least = n
-            if op == OP_ANY:
-                least = 1
-            elif op == OP_COUNT:
-                least = code[at]
-                at += 1
-            stack[top] = TRUE if n_true >= least else (FALSE if n - n_false < least else UNKNOWN)
-            top += 1
-    return verdict
-
-
-@njit(cache=True)
-def grown(array, used, more):  # type: ignore[no-untyped-def]
-    """A copy with room for `more` behind what is used."""
-    larger = np.empty(2 * len(array) + more, array.dtype)
-    larger[:used] = array[:used]
-    return larger
-
-
-@njit(forceinline=True)
-def atoms_anywhere(offsets, entries, row, bits, satisfied):  # type: ignore[no-untyped-def]
-    """The entries of a row as atoms, each once, when no query asks where they stand; how many."""
-    n = 0
-    for stream in range(len(offsets)):
-        for i in range(offsets[stream, row], offsets[stream, row + 1]):
-            entry = entries[uintp(i)]
-            if entry >= 0:
-                # without a branch on whether it is new, which is hard to foresee
-                place = uint32(entry) >> _U3
-                before = bits[place]
-                bit = np.uint8(1) << np.uint8(uint32(entry) & _U7)
-                bits[place] = before | bit
-                satisfied[uintp(n)] = entry
-                n += (before & bit) == 0
-    return n
-
-
-@njit(cache=True, nogil=True)
-def atoms_by_scope(streams, vocabulary, row, scopes, seen, bits, satisfied):  # type: ignore[no-untyped-def]
-    """The entries of a row as the atoms that they are where they stand, each once; how many."""
-    scoped_starts, scoped_scopes, scoped_atoms = (
-        vocabulary.scoped_starts, vocabulary.scoped_scopes, vocabulary.scoped_atoms,
-    )  # fmt: skip
-    offsets, entries = streams.offsets, streams.entries
-    n_seen = 0
-    for stream in range(len(streams.scopes)):
-        scope = streams.scopes[stream]
-        for i in range(offsets[stream, row], offsets[stream, row + 1]):
-            entry = entries[uintp(i)]
-            if entry >= 0:
-                before = scopes[uint32(entry)]
-                scopes[uint32(entry)] = before | scope
-                seen[uintp(n_seen)] = entry
-                n_seen += before == 0
-    whole_scope = vocabulary.whole_scope[0]
-    n = 0
-    for i in range(n_seen):
-        entry = uint32(seen[uintp(i)])
-        scope = scopes[entry]
-        scopes[entry] = uint64(0)
-        if scope & whole_scope:
-            _set(bits, entry)
-            satisfied[uintp(n)] = entry
-            n += 1
-        for k in range(scoped_starts[entry], scoped_starts[entry + uint32(1)]):
-            if scope & scoped_scopes[k]:
-                _set(bits, uint32(scoped_atoms[k]))
-                satisfied[uintp(n)] = scoped_atoms[k]
-                n += 1
-    return n
-
-
-@njit(forceinline=True)
-def atoms_of_values(values, every_atom, row, n, bits, satisfied):  # type: ignore[no-untyped-def]
-    """The value atoms of a row, and the one of every item, behind `n` others; how many there are then."""
-    for i in range(values.offsets[row], values.offsets[row + 1]):
-        atom = uint32(values.atoms[i])
-        if not is_set(bits, atom):
-            _set(bits, atom)
-            satisfied[uintp(n)] = atom
-            n += 1
-    for atom in every_atom:
-        _set(bits, uint32(atom))
-        satisfied[uintp(n)] = atom
-        n += 1
-    return n
 
 
 @njit(forceinline=True)
@@ -343,27 +146,6 @@ def _followed(blocks, chosen, n_chosen, queries, n_found, places):  # type: igno
             queries[uintp(n_found)] = entry
             n_found += 1
     return n_found, n_places
-
-
-@njit(cache=True, nogil=True)
-def room_for_atoms(n_atoms, n_scoped):  # type: ignore[no-untyped-def]
-    """What a row's satisfied atoms are written to: a bit for each, their list, and of entries where they were seen."""
-    return (
-        np.zeros((n_atoms >> 3) + 1, np.uint8),
-        np.empty(n_atoms + 1, np.int32),
-        np.zeros(n_scoped, np.uint64),
-        np.empty(n_scoped + 1, np.int32),
-    )
-
-
-@njit(cache=True, nogil=True)
-def room_for_checks(checks):  # type: ignore[no-untyped-def]
-    """What programs remember: of each phrase the row it was last looked for in and the outcome, and a stack."""
-    longest = 1
-    for program in range(len(checks.starts) - 1):
-        longest = max(longest, checks.starts[program + 1] - checks.starts[program])
-    n_phrases = len(checks.phrase_scopes)
-    return np.full(n_phrases, -1, np.int64), np.zeros(n_phrases, np.int64), np.empty(longest, np.int64)
 
 
 @njit(cache=True, nogil=True)
@@ -452,127 +234,3 @@ def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_
             bits[uint32(satisfied[uintp(i)]) >> _U3] = 0
     work = np.array([n_tests, n_candidates, n_checks])
     return rows[:n_found], queries[:n_found], asked_rows[:n_asked], asked_checks[:n_asked], work
-
-
-@njit(cache=True, nogil=True)
-def in_order(rows, queries, keys, removed):  # type: ignore[no-untyped-def]
-    """Pairs that come row by row, as (rows, keys) sorted within each row and each once; it works in their place.
-
-    `removed` is empty, or a bit for each query that is not to be reported.
-    """
-    n = _kept(rows, queries, removed) if len(removed) > 0 else len(rows)
-    out_rows = np.empty(n, np.int32)
-    out_keys = np.empty(n, np.int64)
-    spare = np.empty(0, np.int32)
-    counts = np.empty(1 << _WIDE_DIGIT, np.uint32)
-    n_bits = 1
-    while len(keys) >> n_bits:
-        n_bits += 1
-    n_out = 0
-    first = 0
-    while first < n:
-        row = rows[first]
-        last = first + 1
-        while last < n and rows[uintp(last)] == row:
-            last += 1
-        if last - first > len(spare):
-            spare = np.empty(2 * (last - first), np.int32)
-        _sort(queries, first, last, spare, counts, n_bits)
-        before = ~keys[queries[first]]  # another key than the first
-        for i in range(first, last):
-            key = keys[uint32(queries[uintp(i)])]
-            out_rows[uintp(n_out)] = row
-            out_keys[uintp(n_out)] = key
-            n_out += key != before
-            before = key
-        first = last
-    return out_rows[:n_out], out_keys[:n_out]
-
-
-@njit(cache=True, nogil=True)
-def _kept(rows, queries, removed):  # type: ignore[no-untyped-def]
-    """Move the pairs whose query was not removed to the front; how many they are."""
-    n = 0
-    for i in range(len(rows)):
-        query = queries[uintp(i)]
-        rows[uintp(n)] = rows[uintp(i)]
-        queries[uintp(n)] = query
-        n += is_set(removed, query) == 0
-    return n
-
-
-@njit(cache=True, nogil=True)
-def _sort(numbers, first, last, spare, counts, n_bits):  # type: ignore[no-untyped-def]
-    """Sort `numbers[first:last]`, which have `n_bits` bits: few by insertion, many by digits, from the last one on."""
-    n = last - first
-    if n <= _FEW:
-        for i in range(first + 1, last):
-            number = numbers[uintp(i)]
-            j = i
-            while j > first and numbers[uintp(j - 1)] > number:
-                numbers[uintp(j)] = numbers[uintp(j - 1)]
-                j -= 1
-            numbers[uintp(j)] = number
-        return
-    width = _WIDE_DIGIT if n > _MANY else _DIGIT
-    mask = uint32((1 << width) - 1)
-    for shift in range(0, n_bits, width):
-        counts[: 1 << width] = 0
-        for i in range(first, last):
-            counts[(uint32(numbers[uintp(i)]) >> uint32(shift)) & mask] += uint32(1)
-        total = uint32(0)
-        for digit in range(1 << width):
-            here = counts[uintp(digit)]
-            counts[uintp(digit)] = total
-            total += here
-        for i in range(first, last):
-            number = numbers[uintp(i)]
-            digit = (uint32(number) >> uint32(shift)) & mask
-            spare[counts[digit]] = number
-            counts[digit] += uint32(1)
-        for i in range(n):
-            numbers[uintp(first + i)] = spare[uintp(i)]
-
-
-@njit(cache=True, nogil=True)
-def merge_pairs(rows, keys, other_rows, other_keys):  # type: ignore[no-untyped-def]
-    """Two sorted lists of pairs as one, each pair once; the second is long and is copied in stretches."""
-    n_other = len(other_rows)
-    out_rows = np.empty(len(rows) + n_other, np.int32)
-    out_keys = np.empty(len(rows) + n_other, np.int64)
-    n = 0
-    done = 0
-    for i in range(len(rows)):
-        row, key = rows[i], keys[i]
-        # where the pair belongs: by leaps that double, then by halves
-        low, leap = done, 1
-        while low + leap <= n_other and _is_before(other_rows, other_keys, low + leap - 1, row, key):
-            low += leap
-            leap *= 2
-        high = min(low + leap - 1, n_other)
-        while low < high:
-            middle = (low + high) // 2
-            if _is_before(other_rows, other_keys, middle, row, key):
-                low = middle + 1
-            else:
-                high = middle
-        for k in range(done, low):
-            out_rows[uintp(n + k - done)] = other_rows[uintp(k)]
-            out_keys[uintp(n + k - done)] = other_keys[uintp(k)]
-        n += low - done
-        done = low
-        is_there = low < n_other and other_rows[low] == row and other_keys[low] == key
-        if not is_there and (n == 0 or out_rows[n - 1] != row or out_keys[n - 1] != key):
-            out_rows[n] = row
-            out_keys[n] = key
-            n += 1
-    for k in range(done, n_other):
-        out_rows[uintp(n + k - done)] = other_rows[uintp(k)]
-        out_keys[uintp(n + k - done)] = other_keys[uintp(k)]
-    n += n_other - done
-    return out_rows[:n], out_keys[:n]
-
-
-@njit(inline="always")
-def _is_before(rows, keys, place, row, key):  # type: ignore[no-untyped-def]
-    return rows[place] < row or (rows[place] == row and keys[place] < key)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from feedweir.match.factored import Observed
-from feedweir.match.match_kernels import merge_pairs
+from feedweir.match.pair_kernels import merge_pairs
 
 Ints: TypeAlias = npt.NDArray[np.int32]
 Longs: TypeAlias = npt.NDArray[np.int64]

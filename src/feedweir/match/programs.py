@@ -10,8 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from feedweir.match.atoms import Ask, Axis, Enumerated, Phrase, Within
-from feedweir.match.formula import All, AnyOf, Count, Formula, Without
-from feedweir.match.match_kernels import (
+from feedweir.match.check_kernels import (
     OP_ALL,
     OP_ALL_ATOMS,
     OP_ANY,
@@ -23,6 +22,7 @@ from feedweir.match.match_kernels import (
     OP_REQUIRE,
     OP_WITHIN,
 )
+from feedweir.match.formula import All, AnyOf, Count, Formula, Without
 
 
 @dataclass(slots=True)

@@ -14,8 +14,8 @@ from feedweir.match.dictionary import dictionary_of, entries_of_tokens
 from feedweir.match.dictionary_kernels import Dictionary
 from feedweir.match.facts import texts_of
 from feedweir.match.keywords import keywords_of
-from feedweir.match.match_kernels import in_order
 from feedweir.match.matches import Matches
+from feedweir.match.pair_kernels import in_order
 from feedweir.match.prospective.methods import Clustered, Found, Matcher, Ordered, Primitive, Shared
 from feedweir.match.prospective.terms import TermSets, term_queries, term_sets
 from feedweir.match.scopes import WHOLE

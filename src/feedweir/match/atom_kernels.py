@@ -1,0 +1,107 @@
+"""The atoms that a row satisfies: a bit for each, and their list."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, uint32, uint64, uintp
+
+_U3, _U7 = np.uint32(3), np.uint32(7)
+
+
+@njit(inline="always")
+def is_set(bits, atom):  # type: ignore[no-untyped-def]
+    place = uint32(atom)
+    return (bits[place >> _U3] >> np.uint8(place & _U7)) & np.uint8(1)
+
+
+@njit(inline="always")
+def set_bit(bits, atom):  # type: ignore[no-untyped-def]
+    bits[atom >> _U3] |= np.uint8(1) << np.uint8(atom & _U7)
+
+
+@njit(cache=True, nogil=True)
+def room_for_atoms(n_atoms, n_scoped):  # type: ignore[no-untyped-def]
+    """What a row's satisfied atoms are written to: a bit for each, their list, and of entries where they were seen."""
+    return (
+        np.zeros((n_atoms >> 3) + 1, np.uint8),
+        np.empty(n_atoms + 1, np.int32),
+        np.zeros(n_scoped, np.uint64),
+        np.empty(n_scoped + 1, np.int32),
+    )
+
+
+@njit(forceinline=True)
+def atoms_anywhere(offsets, entries, row, bits, satisfied):  # type: ignore[no-untyped-def]
+    """The entries of a row as atoms, each once, when no query asks where they stand; how many."""
+    n = 0
+    for stream in range(len(offsets)):
+        for i in range(offsets[stream, row], offsets[stream, row + 1]):
+            entry = entries[uintp(i)]
+            if entry >= 0:
+                # without a branch on whether it is new, which is hard to foresee
+                place = uint32(entry) >> _U3
+                before = bits[place]
+                bit = np.uint8(1) << np.uint8(uint32(entry) & _U7)
+                bits[place] = before | bit
+                satisfied[uintp(n)] = entry
+                n += (before & bit) == 0
+    return n
+
+
+@njit(cache=True, nogil=True)
+def atoms_by_scope(streams, vocabulary, row, scopes, seen, bits, satisfied):  # type: ignore[no-untyped-def]
+    """The entries of a row as the atoms that they are where they stand, each once; how many."""
+    scoped_starts, scoped_scopes, scoped_atoms = (
+        vocabulary.scoped_starts, vocabulary.scoped_scopes, vocabulary.scoped_atoms,
+    )  # fmt: skip
+    offsets, entries = streams.offsets, streams.entries
+    n_seen = 0
+    for stream in range(len(streams.scopes)):
+        scope = streams.scopes[stream]
+        for i in range(offsets[stream, row], offsets[stream, row + 1]):
+            entry = entries[uintp(i)]
+            if entry >= 0:
+                before = scopes[uint32(entry)]
+                scopes[uint32(entry)] = before | scope
+                seen[uintp(n_seen)] = entry
+                n_seen += before == 0
+    whole_scope = vocabulary.whole_scope[0]
+    n = 0
+    for i in range(n_seen):
+        entry = uint32(seen[uintp(i)])
+        scope = scopes[entry]
+        scopes[entry] = uint64(0)
+        if scope & whole_scope:
+            set_bit(bits, entry)
+            satisfied[uintp(n)] = entry
+            n += 1
+        for k in range(scoped_starts[entry], scoped_starts[entry + uint32(1)]):
+            if scope & scoped_scopes[k]:
+                set_bit(bits, uint32(scoped_atoms[k]))
+                satisfied[uintp(n)] = scoped_atoms[k]
+                n += 1
+    return n
+
+
+@njit(forceinline=True)
+def atoms_of_values(values, every_atom, row, n, bits, satisfied):  # type: ignore[no-untyped-def]
+    """The value atoms of a row, and the one of every item, behind `n` others; how many there are then."""
+    for i in range(values.offsets[row], values.offsets[row + 1]):
+        atom = uint32(values.atoms[i])
+        if not is_set(bits, atom):
+            set_bit(bits, atom)
+            satisfied[uintp(n)] = atom
+            n += 1
+    for atom in every_atom:
+        set_bit(bits, uint32(atom))
+        satisfied[uintp(n)] = atom
+        n += 1
+    return n
+
+
+@njit(cache=True)
+def grown(array, used, more):  # type: ignore[no-untyped-def]
+    """A copy with room for `more` behind what is used."""
+    larger = np.empty(2 * len(array) + more, array.dtype)
+    larger[:used] = array[:used]
+    return larger

@@ -1,0 +1,133 @@
+"""What atoms could not decide of a candidate: phrases and the programs of a small stack machine."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from feedweir.match.atom_kernels import is_set
+
+OP_ATOM, OP_PHRASE, OP_WITHIN, OP_ASK, OP_NOT, OP_ALL, OP_ANY, OP_COUNT, OP_ALL_ATOMS, OP_REQUIRE = range(10)
+FALSE, UNKNOWN, TRUE = 0, 1, 2
+
+
+@njit(cache=True, nogil=True)
+def _prefix_stands(streams, row, stream, entry, position):  # type: ignore[no-untyped-def]
+    """Whether the token at a position of a field opens with a prefix."""
+    twin = stream + streams.n_fields
+    for i in range(streams.offsets[twin, row], streams.offsets[twin, row + 1]):
+        if streams.positions[i] == position and streams.entries[i] == entry:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _phrase_stands(streams, row, checks, phrase, first_prefix):  # type: ignore[no-untyped-def]
+    """Whether the words of a phrase stand next to each other in a field of its scope."""
+    first, last = checks.phrase_starts[phrase], checks.phrase_starts[phrase + 1]
+    is_prefix = checks.phrase_entries[last - 1] >= first_prefix
+    n_words = last - first - (1 if is_prefix else 0)
+    for stream in range(streams.n_fields):
+        if not streams.scopes[stream] & checks.phrase_scopes[phrase]:
+            continue
+        end = streams.offsets[stream, row + 1]
+        for i in range(streams.offsets[stream, row], end - n_words + 1):
+            k = 0
+            while (
+                k < n_words
+                and streams.entries[i + k] == checks.phrase_entries[first + k]
+                and streams.positions[i + k] == streams.positions[i] + k
+            ):
+                k += 1
+            if k < n_words:
+                continue
+            if not is_prefix or _prefix_stands(
+                streams, row, stream, checks.phrase_entries[last - 1], streams.positions[i] + n_words
+            ):
+                return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def verdict_of(  # type: ignore[no-untyped-def]
+    checks, program, bits, row, streams, values, first_prefix, phrase_rows, phrase_verdicts, stack
+):
+    """Run a program: FALSE, TRUE, or UNKNOWN when `meaning` must be asked."""
+    verdict = TRUE
+    top = 0
+    at, end = checks.starts[program], checks.starts[program + 1]
+    code = checks.code
+    while at < end:
+        op = code[at]
+        at += 1
+        if op == OP_ATOM:
+            stack[top] = TRUE if is_set(bits, code[at]) else FALSE
+            top += 1
+            at += 1
+        elif op == OP_REQUIRE:
+            top -= 1
+            if stack[top] == FALSE:
+                return FALSE
+            verdict = min(verdict, stack[top])
+        elif op == OP_NOT:
+            stack[top - 1] = TRUE - stack[top - 1]
+        elif op == OP_PHRASE:
+            phrase = code[at]
+            at += 1
+            if phrase_rows[phrase] != row:
+                phrase_rows[phrase] = row
+                stands = _phrase_stands(streams, row, checks, phrase, first_prefix)
+                phrase_verdicts[phrase] = TRUE if stands else FALSE
+            stack[top] = phrase_verdicts[phrase]
+            top += 1
+        elif op == OP_WITHIN:
+            axis, bound = code[at], code[at + 1]
+            at += 2
+            number = values.numbers[axis, row]
+            is_within = values.is_present[axis, row] and checks.lows[bound] <= number <= checks.highs[bound]
+            stack[top] = TRUE if is_within else FALSE
+            top += 1
+        elif op == OP_ASK:
+            stack[top] = UNKNOWN
+            top += 1
+        elif op == OP_ALL_ATOMS:
+            n = code[at]
+            at += 1
+            result = TRUE
+            for k in range(at, at + n):
+                if not is_set(bits, code[k]):
+                    result = FALSE
+                    break
+            at += n
+            stack[top] = result
+            top += 1
+        else:  # OP_ALL, OP_ANY, OP_COUNT
+            n = code[at]
+            at += 1
+            n_true = 0
+            n_false = 0
+            for k in range(top - n, top):
+                if stack[k] == TRUE:
+                    n_true += 1
+                elif stack[k] == FALSE:
+                    n_false += 1
+            top -= n
+            least = n
+            if op == OP_ANY:
+                least = 1
+            elif op == OP_COUNT:
+                least = code[at]
+                at += 1
+            stack[top] = TRUE if n_true >= least else (FALSE if n - n_false < least else UNKNOWN)
+            top += 1
+    return verdict
+
+
+@njit(cache=True, nogil=True)
+def room_for_checks(checks):  # type: ignore[no-untyped-def]
+    """What programs remember: of each phrase the row it was last looked for in and the outcome, and a stack."""
+    longest = 1
+    for program in range(len(checks.starts) - 1):
+        longest = max(longest, checks.starts[program + 1] - checks.starts[program])
+    n_phrases = len(checks.phrase_scopes)
+    return np.full(n_phrases, -1, np.int64), np.zeros(n_phrases, np.int64), np.empty(longest, np.int64)
