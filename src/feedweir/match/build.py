@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,12 +26,13 @@ from feedweir.match.formula import All, AnyOf, Count, Formula, Without, leaves_o
 from feedweir.match.formulas import Note, Progress, formulas_of
 from feedweir.match.index import Index, SegmentTree, starts_of
 from feedweir.match.keywords import Keywords, keywords_of
+from feedweir.match.lexicon import Lexicon, lexicon_of
 from feedweir.match.match_kernels import Checks
 from feedweir.match.numbering import Numbering, numbered, texts_in, value_table, vocabulary_of
 from feedweir.match.programs import Programs
 from feedweir.match.scopes import MAX_FIELDS, Scopes
 from feedweir.match.segment_trees import cuts_of, node_atoms, segments_of
-from feedweir.match.selectivity import Frequencies, Rarity
+from feedweir.match.selectivity import Frequencies, Rarity, probability_of_unseen
 from feedweir.match.trie import MAX_DEPTH, trie_of
 from feedweir.plan.predicates import Contains, Term
 
@@ -86,14 +86,13 @@ def _built(
     if len(scopes.fields) == MAX_FIELDS:
         draft.formulas = {row: _rescoped(formula, scopes) for row, formula in draft.formulas.items()}
         draft.trees = [tree.mapped(lambda formula: _rescoped(formula, scopes)) for tree in draft.trees]
-    general_words, prefixes = texts_in(_leaves(draft))
-    counts = _word_counts(keywords, general_words)
-    rarity = Rarity.of(counts, len(table), frequencies)
+    named, prefixes = texts_in(_leaves(draft))
+    lexicon = lexicon_of(keywords, named, len(table), frequencies)
+    rarity = _rarity(lexicon, len(table), frequencies)
     _find_conjunctions(draft, keys, rarity)
     _find_by_segments(draft)
-    words = [word for _, word in sorted((-rarity.of_word(word), word) for word in counts)]
-    numbering = numbered(words, sorted(set(prefixes)))
-    index = _assembled(keys, keywords, draft, numbering, scopes, rarity)
+    numbering = numbered(len(lexicon), lexicon.named, sorted(set(prefixes)))
+    index = _assembled(keys, keywords, draft, lexicon, numbering, scopes, rarity)
     if progress:
         progress(len(table), len(table))
     return index, draft.notes
@@ -142,12 +141,9 @@ def _asked(scope: str | None, anywhere: Formula, term: Term) -> Formula:
     return All((anywhere, question)) if is_in_text else question
 
 
-def _word_counts(keywords: Keywords, general_words: list[str]) -> dict[str, int]:
-    """In how many places of queries each word stands."""
-    counted = np.bincount(keywords.ids, minlength=len(keywords.words))
-    counts = Counter(dict(zip(keywords.words, counted.tolist(), strict=True)))
-    counts.update(general_words)
-    return counts
+def _rarity(lexicon: Lexicon, n_queries: int, observed: Frequencies | None) -> Rarity:
+    seen = {word: float(lexicon.probabilities[number]) for word, number in lexicon.named.items()}
+    return Rarity(seen, probability_of_unseen(n_queries, observed))
 
 
 def _find_conjunctions(draft: _Draft, keys: Array, rarity: Rarity) -> None:
@@ -201,21 +197,26 @@ def _with_atoms(one: Conjunction, cuts: dict[Axis, Array]) -> Iterator[Conjuncti
 
 
 def _assembled(
-    keys: Array, keywords: Keywords, draft: _Draft, numbering: Numbering, scopes: Scopes, rarity: Rarity
+    keys: Array,
+    keywords: Keywords,
+    draft: _Draft,
+    lexicon: Lexicon,
+    numbering: Numbering,
+    scopes: Scopes,
+    rarity: Rarity,
 ) -> Index:
     programs = Programs(numbering.atom_id)
     paths, entries, checked = _paths(draft, numbering, programs, rarity)
     forest = forest_of(draft.trees, numbering.atom_id, programs, rarity)
     values = value_table(numbering)
-    probabilities = _probabilities(numbering, rarity)
-    word_ids = np.array([numbering.words[word] for word in keywords.words], np.int32)
+    others = np.array([rarity(atom) for atom in numbering.atoms_but_words()], np.float64)
     lengths = np.concatenate([np.diff(keywords.offsets), [len(path) for path in paths]]).astype(np.int64)
-    atoms = np.concatenate([word_ids[keywords.ids], *(np.array(path, np.int32) for path in paths)])
+    atoms = np.concatenate([lexicon.of_keywords[keywords.ids], *(np.array(path, np.int32) for path in paths)])
     trie = trie_of(
         np.concatenate([[0], np.cumsum(lengths)]),
         atoms.astype(np.int32),
         np.concatenate([keywords.rows, np.array(entries, np.int64)]),
-        probabilities,
+        np.concatenate([lexicon.probabilities, others]),
     )
     prefix_strings = [prefix.encode() for prefix in numbering.prefixes]
     return Index(
@@ -223,7 +224,7 @@ def _assembled(
         scopes=scopes,
         axes=tuple(programs.axes),
         value_kinds=values.kinds,
-        words=dictionary_of([word.encode() for word in numbering.words]),
+        words=lexicon.dictionary(),
         prefixes=dictionary_of(prefix_strings),
         prefix_masks=frozen(prefix_length_masks(prefix_strings)),
         values=dictionary_of(values.strings),
@@ -236,14 +237,6 @@ def _assembled(
         forest=forest,
         trees=tuple((one.tree.source, one.tree.plan) for one in draft.trees),
     )
-
-
-def _probabilities(numbering: Numbering, rarity: Rarity) -> Array:
-    """Those of all atoms, by number; words come first and are many, so they take the short way."""
-    n_words = len(numbering.words)
-    words = np.fromiter(map(rarity.of_word, numbering.words), np.float64, n_words)
-    others = [rarity(atom) for atom in numbering.atoms_but_words()]
-    return np.concatenate([words, np.array(others, np.float64)])
 
 
 def _paths(

@@ -128,3 +128,13 @@ def look_up_prefixes(  # type: ignore[no-untyped-def]
                 n += 1
     row_offsets[len(offsets) - 1] = n
     return entries[:n], places[:n]
+
+
+@njit(cache=True)
+def gathered(text, starts, offsets):  # type: ignore[no-untyped-def]
+    """The stretches that begin at `starts`, as long as `offsets` leave room for, one after the other."""
+    found = np.empty(offsets[-1], np.uint8)
+    for i in range(len(starts)):
+        for k in range(offsets[i + 1] - offsets[i]):
+            found[offsets[i] + k] = text[starts[i] + k]
+    return found

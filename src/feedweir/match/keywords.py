@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from feedweir.items.text import Tokens, analyse, distinct
-from feedweir.match.arrays import Array
+from feedweir.match.arrays import Array, frozen
+from feedweir.match.dictionary_kernels import gathered
 from feedweir.match.trie import MAX_DEPTH
 from feedweir.match.trie_kernels import drop_repeats
 
@@ -22,7 +22,8 @@ class Keywords:
     rows: Array
     offsets: Array
     ids: Array
-    words: tuple[str, ...]
+    words: pa.Array
+    """Of strings, in the order in which queries name them."""
 
 
 def keywords_of(table: pa.Table) -> Keywords:
@@ -38,19 +39,21 @@ def keywords_of(table: pa.Table) -> Keywords:
     # a term of no or several words shifts the tokens behind it, so plain terms are picked by their own offsets
     keep = np.repeat(is_plain, lengths)
     ids = every_id[tokens.offsets[:-1][keep]]
-    used, ids = np.unique(ids, return_inverse=True)
-    words = tuple(_words_of(tokens, firsts[used]))
+    is_used = np.bincount(ids, minlength=len(firsts)) > 0
+    ids = (np.cumsum(is_used) - 1)[ids]
+    words = _words_of(tokens, firsts[is_used])
     offsets = np.concatenate([[0], np.cumsum(lengths[is_plain])])
     offsets, ids = drop_repeats(offsets, ids.astype(np.int32))
     return Keywords(rows[is_plain], offsets, ids, words)
 
 
-def _words_of(tokens: Tokens, numbers: Array) -> Iterator[str]:
-    data = tokens.text.tobytes()
-    starts = tokens.starts[numbers]
-    ends = starts + tokens.lengths[numbers]
-    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        yield data[start:end].decode()
+def _words_of(tokens: Tokens, numbers: Array) -> pa.Array:
+    starts, lengths = tokens.starts[numbers].astype(np.int64), tokens.lengths[numbers].astype(np.int64)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    text = gathered(frozen(tokens.text), frozen(starts), frozen(offsets))
+    return pa.StringArray.from_buffers(
+        len(starts), pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(text)
+    )
 
 
 def _may_be_plain(table: pa.Table) -> Array:

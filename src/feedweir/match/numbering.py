@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,15 +18,17 @@ from feedweir.match.values import keys_of_atom
 
 @dataclass(slots=True)
 class Numbering:
-    """Word w is entry and whole-text atom `words[w]`; prefixes follow the words, other atoms follow both."""
+    """Words are entries and whole-text atoms 0 to `n_words`; prefixes follow them, other atoms follow both."""
 
-    words: dict[str, int]
+    n_words: int
+    words: Mapping[str, int]
+    """Those that atoms name."""
     prefixes: dict[str, int]
     others: dict[Enumerated, int] = field(default_factory=dict)
 
     @property
     def n_entries(self) -> int:
-        return len(self.words) + len(self.prefixes)
+        return self.n_words + len(self.prefixes)
 
     @property
     def n_atoms(self) -> int:
@@ -53,9 +55,8 @@ class Numbering:
         return {atom: number for atom, number in self.others.items() if isinstance(atom, Segment)}
 
 
-def numbered(words: Sequence[str], prefixes: Sequence[str]) -> Numbering:
-    by_word = {word: number for number, word in enumerate(words)}
-    return Numbering(by_word, {prefix: len(by_word) + number for number, prefix in enumerate(prefixes)})
+def numbered(n_words: int, words: Mapping[str, int], prefixes: Sequence[str]) -> Numbering:
+    return Numbering(n_words, words, {prefix: n_words + number for number, prefix in enumerate(prefixes)})
 
 
 def texts_in(leaves: Iterable[Leaf]) -> tuple[list[str], list[str]]:

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from feedweir.match.arrays import Array
 from feedweir.match.atoms import Enumerated, Equal, Every, Link, Origin, Prefix, Segment, Word
 
 _ORIGIN = 0.002
@@ -19,8 +24,8 @@ _SCOPED = 0.5
 class Frequencies:
     """In how many of `documents` items each word was seen."""
 
-    documents: int
-    words: Mapping[str, int] = field(default_factory=dict)
+    documents: float
+    words: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +34,6 @@ class Rarity:
 
     words: Mapping[str, float]
     unseen: float
-
-    @classmethod
-    def of(cls, counts: Mapping[str, int], n_queries: int, observed: Frequencies | None = None) -> Rarity:
-        if observed is not None:
-            scale = 1.0 / (observed.documents + 1.0)
-            seen = {word: (observed.words.get(word, 0) + 0.5) * scale for word in counts}
-            return cls(seen, 0.5 * scale)
-        usual = max(n_queries / 30.0, 1000.0)
-        return cls({word: count / (count + usual) for word, count in counts.items()}, 0.5 / usual)
 
     def __call__(self, atom: Enumerated) -> float:
         match atom:
@@ -58,3 +54,24 @@ class Rarity:
 
     def of_word(self, word: str) -> float:
         return self.words.get(word, self.unseen)
+
+
+def probabilities_of(texts: pa.Array, counts: Array, n_queries: int, observed: Frequencies | None) -> Array:
+    """Those of words that stand in so many places of queries."""
+    if observed is None:
+        usual = _usual(n_queries)
+        guessed: Array = counts / (counts + usual)
+        return guessed
+    places = pc.fill_null(pc.index_in(texts, pa.array(observed.words, pa.string())), -1)
+    seen = np.append(np.fromiter(observed.words.values(), np.float64, len(observed.words)), 0.0)
+    found: Array = (seen[np.asarray(places)] + 0.5) / (observed.documents + 1.0)
+    return found
+
+
+def probability_of_unseen(n_queries: int, observed: Frequencies | None) -> float:
+    """That of a word which no query names, or no item had."""
+    return 0.5 / (_usual(n_queries) if observed is None else observed.documents + 1.0)
+
+
+def _usual(n_queries: int) -> float:
+    return max(n_queries / 30.0, 1000.0)

@@ -55,4 +55,4 @@ def term_queries(keywords: Keywords) -> tuple[TermSets, tuple[str, ...]]:
     rank[order] = np.arange(len(order))
     rows = np.repeat(np.arange(len(keywords.offsets) - 1), np.diff(keywords.offsets))
     queries = term_sets(rows, rank[keywords.ids], len(keywords.offsets) - 1)
-    return queries, tuple(keywords.words[number] for number in order)
+    return queries, tuple(keywords.words.take(order).to_pylist())
