@@ -56,13 +56,15 @@ def document(*numbers: int) -> bytes:
 
 
 @contextmanager
-def house(directory: Path, *, token: str = "", smtp_port: int = 0) -> Iterator[House]:
+def house(
+    directory: Path, *, token: str = "", smtp_port: int = 0, keep_alive_s: float = 0.05
+) -> Iterator[House]:
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     with Weir.open(directory / "data") as weir:
-        desk = Desk(weir.catalog, weir.store, clock=weir.clock, allow_private=True)
+        desk = Desk(weir.catalog, weir.store, clock=weir.clock, bell=weir.bell, allow_private=True)
         library = LocalLibrary(weir, cast(Service, None))
-        options = WebOptions(public_url=url, statement_token=token, listen_s=0.02, keep_alive_s=0.05)
+        options = WebOptions(public_url=url, statement_token=token, keep_alive_s=keep_alive_s)
         outlets = OutletOptions(
             outputs=directory / "out",
             smtp=SmtpServer(host="127.0.0.1", port=smtp_port) if smtp_port else None,
@@ -99,7 +101,10 @@ def next_event(stream: http.client.HTTPResponse) -> dict[str, str]:
     """The next event that has data."""
     fields: dict[str, str] = {}
     while True:
-        line = stream.readline().decode().rstrip("\n")
+        received = stream.readline()
+        if not received:
+            raise EOFError("the stream was cut")
+        line = received.decode().rstrip("\n")
         if not line and "data" in fields:
             return fields
         name, _, value = line.partition(": ")

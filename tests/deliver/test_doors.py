@@ -199,6 +199,17 @@ def test_a_feed_is_a_stream_that_can_be_left_and_taken_up_again(open_house: Hous
     assert b"Stories" in missing.body
 
 
+def test_who_listens_is_woken_by_what_is_published(tmp_path: Path) -> None:
+    """With a keep-alive that is longer than the client waits: nothing is looked for in between."""
+    with house(tmp_path, keep_alive_s=600) as home:
+        path = "/feeds/Stories/events"
+        with listening(home.client.port, path) as one, listening(home.client.port, path) as other:
+            for number in (1, 2):
+                home.publish(number)
+                for stream in (one, other):
+                    assert json.loads(next_event(stream)["data"])["title"] == f"Story {number}"
+
+
 def test_the_stream_of_a_subscription_begins_with_it_and_goes_through_its_stylesheet(
     open_house: House,
 ) -> None:

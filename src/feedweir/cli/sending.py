@@ -48,6 +48,7 @@ def desk_of(weir: Weir, settings: Settings) -> Desk:
         weir.catalog,
         weir.store,
         clock=weir.clock,
+        bell=weir.bell,
         secret=settings.link_secret,
         allow_private=settings.allow_private,
         stylesheets=Stylesheets(weir.directory.root / "stylesheets"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -21,6 +23,7 @@ from feedweir.deliver.view import FeedView
 from feedweir.engine.store import Store
 from feedweir.errors import CatalogError
 from feedweir.items.schema import items_of
+from feedweir.keeper.bell import Bell
 from feedweir.keeper.bouncing import record_bounce
 from feedweir.keeper.hub import carry_out
 from feedweir.keeper.library import Shelves
@@ -44,6 +47,7 @@ class Desk:
         store: Store,
         *,
         clock: Callable[[], datetime],
+        bell: Bell,
         secret: str = "",
         allow_private: bool = False,
         stylesheets: Stylesheets | None = None,
@@ -52,6 +56,7 @@ class Desk:
         self._store = store
         self._shelves = Shelves(catalog, store)
         self._clock = clock
+        self._bell = bell
         self._given_secret = secret
         self._allow_private = allow_private
         self._stylesheets = stylesheets or Stylesheets()
@@ -158,11 +163,14 @@ class Desk:
             view, entries=tuple(entry for seq in sorted(found, reverse=True) for entry in found[seq])
         )
 
-    def event_data(self, subscription: int, view: FeedView) -> str | None:
-        name = (
-            self._catalog.subscriptions.with_id(subscription).options.get("apply", "") if subscription else ""
-        )
-        return self._transformer.apply(self._stylesheets.text(name), view).text if name else None
+    def stylesheet(self, subscription: int) -> str:
+        return str(self._catalog.subscriptions.with_id(subscription).options.get("apply", ""))
+
+    def event_data(self, stylesheet: str, view: FeedView) -> str:
+        return self._transformer.apply(self._stylesheets.text(stylesheet), view).text
+
+    def publications(self) -> AbstractContextManager[asyncio.Event]:
+        return self._bell.listening()
 
     # What comes back
 

@@ -20,6 +20,7 @@ from feedweir.engine.store import Store
 from feedweir.engine.why import Clause
 from feedweir.errors import CatalogError
 from feedweir.items.model import Item
+from feedweir.keeper.bell import Bell
 from feedweir.keeper.commit import batch_name, commit_batch
 from feedweir.keeper.compile import put_in_force, repair
 from feedweir.keeper.counting import count_hits
@@ -49,6 +50,8 @@ class Weir:
         self.clock = clock
         self.log = LandingLog(directory.landing)
         self.store = Store(directory.root)
+        self.bell = Bell()
+        """Rung whenever a batch was published."""
         self._merges = Merges()
         self.shelves = Shelves(catalog, self.store)
         self.questions = Questions(catalog, self.store, directory.sets)
@@ -115,6 +118,7 @@ class Weir:
         if not self.catalog.batches.with_id(batch_name(manifest)):
             self._materialiser.land(manifest)
             commit_batch(self.catalog, self.store, manifest, self.clock())
+        self.bell.ring()
 
     def items(self, feed: str, limit: int = 50) -> list[Item]:
         """The newest items of a source or virtual feed."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from feedweir.deliver.events import Resumption
@@ -13,7 +15,7 @@ from feedweir.deliver.view import FeedView
 
 
 class DeliveryDesk(Protocol):
-    """Called from many threads at once; `hub` in the event loop."""
+    """Called from many threads at once; `hub` and `publications` in the event loop."""
 
     def subscriptions(self, *, after: int = 0, limit: int = 100) -> Sequence[SubscriptionView]:
         """Living subscriptions by number, from the one after `after`."""
@@ -48,8 +50,14 @@ class DeliveryDesk(Protocol):
     def following(self, feed: str, after: int, limit: int) -> FeedView:
         """A feed with the first entries after a sequence number, newest first."""
 
-    def event_data(self, subscription: int, view: FeedView) -> str | None:
-        """What the subscription's stylesheet makes of an entry; None where there is no stylesheet."""
+    def stylesheet(self, subscription: int) -> str:
+        """The stylesheet that a subscription's events go through; empty where there is none."""
+
+    def event_data(self, stylesheet: str, view: FeedView) -> str:
+        """What a stylesheet makes of an entry."""
+
+    def publications(self) -> AbstractContextManager[asyncio.Event]:
+        """An event that is set whenever something was published, as long as the context lasts."""
 
     async def hub(self, request: HubRequest, feed: str) -> bool:
         """Verify and carry out what a WebSub subscriber asked for."""

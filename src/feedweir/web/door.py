@@ -22,8 +22,6 @@ class WebOptions:
     statement_token: str = ""
     """When set, statements need `Authorization: Bearer` with it."""
     max_statement_bytes: int = 1_048_576
-    listen_s: float = 1.0
-    """How often streams look for what is new."""
     keep_alive_s: float = 15.0
     """How long a stream is silent before it says that it is still there."""
     max_message_bytes: int = 16_777_216

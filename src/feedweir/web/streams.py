@@ -60,28 +60,35 @@ async def _written(
 ) -> AsyncIterator[bytes]:
     """Everything after the start, then what comes, until the client is gone."""
     yield opening(start)
-    at, silent_s = start.after, 0.0
-    while True:
-        view = await run_in_threadpool(desk.following, feed, at, _AT_ONCE)
-        for part in await run_in_threadpool(_events, desk, view, subscription, address):
-            yield part
-        if view.entries:
-            at, silent_s = max(entry.item.seq for entry in view.entries), 0.0
-            continue
-        await asyncio.sleep(door.options.listen_s)
-        silent_s += door.options.listen_s
-        if silent_s >= door.options.keep_alive_s:
-            silent_s = 0.0
-            yield KEEP_ALIVE
+    at = start.after
+    with desk.publications() as published:
+        while True:
+            # Cleared before looking: what is published meanwhile is looked for once more.
+            published.clear()
+            view = await run_in_threadpool(desk.following, feed, at, _AT_ONCE)
+            for part in await run_in_threadpool(_events, desk, view, subscription, address):
+                yield part
+            if view.entries:
+                at = max(entry.item.seq for entry in view.entries)
+            elif not await _happens(published, door.options.keep_alive_s):
+                yield KEEP_ALIVE
+
+
+async def _happens(published: asyncio.Event, within_s: float) -> bool:
+    try:
+        async with asyncio.timeout(within_s):
+            return await published.wait()
+    except TimeoutError:
+        return False
 
 
 def _events(desk: DeliveryDesk, view: FeedView, subscription: int, address: Address) -> Sequence[bytes]:
     """The entries in the order of the stream: as JSON, or as the subscription's stylesheet has them."""
-    parts: list[bytes] = []
-    for entry in sorted(view.entries, key=lambda entry: entry.item.seq):
-        data = desk.event_data(subscription, replace(view, entries=(entry,))) if subscription else None
-        if data is None:
-            parts += events(view, [entry], address)
-        else:
-            parts.append(event(str(entry.item.seq), "item", data))
-    return parts
+    ordered = sorted(view.entries, key=lambda entry: entry.item.seq)
+    stylesheet = desk.stylesheet(subscription) if subscription and ordered else ""
+    if not stylesheet:
+        return list(events(view, ordered, address))
+    return [
+        event(str(entry.item.seq), "item", desk.event_data(stylesheet, replace(view, entries=(entry,))))
+        for entry in ordered
+    ]
