@@ -1,16 +1,23 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
+from feedweir.errors import CompiledSetError
 from feedweir.items.model import Item
 from feedweir.items.schema import batch_of
-from feedweir.join.annotation import AnnotationLogic, AnnotationQuery, ItemBatch, compile_annotations
+from feedweir.join.annotation import AnnotationQuery, AnnotationSet, compile_annotations
+from feedweir.join.annotation_logic import AnnotationLogic, Documents
+from feedweir.join.annotation_state import WindowState
+from feedweir.join.annotation_store import WindowStore
+from feedweir.join.features import Feature, Ragged, extract
 from feedweir.join.relations import finders
 from feedweir.join.windows import JoinBounds, microseconds
 from feedweir.plan.nodes import AnnotationJoin, LastItems, Source, TimeSpan, Window
@@ -19,6 +26,7 @@ from tests.naive import elements_of
 
 EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
 TITLES = ("red river", "red river flows", "Blue  sea", "blue sea", "")
+STREAMS = {-7: "a", -3: "b"}
 LINKS = ("http://a.org/x", "https://www.a.org/x/", "http://b.org")
 
 atoms = st.sampled_from(
@@ -53,15 +61,10 @@ windows = st.one_of(
 
 @st.composite
 def queries(draw: st.DrawFn) -> list[AnnotationQuery]:
-    source = st.sampled_from(("a", "b")).map(Source)
+    source = st.sampled_from(sorted(STREAMS))
     chosen = draw(st.lists(predicates, min_size=1, max_size=2))
     return [
-        AnnotationQuery(
-            number,
-            AnnotationJoin(
-                "j", draw(source), Window(draw(source), draw(windows)), draw(st.sampled_from(chosen))
-            ),
-        )
+        AnnotationQuery(number, draw(source), draw(source), draw(windows), draw(st.sampled_from(chosen)))
         for number in range(draw(st.integers(1, 4)))
     ]
 
@@ -92,20 +95,40 @@ def obvious(chosen: list[AnnotationQuery], items: list[Item]) -> set[tuple[int, 
     return {
         (query.key, element.item.seq, partner)
         for query in chosen
-        for element in elements_of(query.join, items)
+        for element in elements_of(as_plan(query), items)
         for _, partners in element.annotation
         for partner in partners
     }
 
 
-def item_batch(items: list[Item]) -> ItemBatch:
-    members = {
-        f"source {name}": np.array([row for row, one in enumerate(items) if one.source == name], np.int32)
-        for name in sorted({one.source for one in items})
+def as_plan(query: AnnotationQuery) -> AnnotationJoin:
+    window = Window(Source(STREAMS[query.window]), query.spec)
+    return AnnotationJoin("j", Source(STREAMS[query.primary]), window, query.predicate)
+
+
+def documents_of(items: list[Item], joins: AnnotationSet, clock: int) -> Documents:
+    times = np.array([_us(one.time) for one in items], np.int64)
+    rows = {
+        key: np.array([row for row, one in enumerate(items) if one.source == name], np.int64)
+        for key, name in STREAMS.items()
     }
-    times = [microseconds(one.time - datetime(1970, 1, 1, tzinfo=UTC)) for one in items]
-    seqs = np.array([one.seq for one in items], np.int64)
-    return ItemBatch(batch_of(items), seqs, np.array(times, np.int64), members)
+    return Documents(
+        np.array([one.seq for one in items], np.int64),
+        times,
+        np.array([_us(one.arrived) for one in items], np.int64),
+        np.maximum(np.maximum.accumulate(times), clock),
+        np.zeros(len(items), np.bool_),
+        {feature: extract(feature, batch_of(items)) for feature in joins.features},
+        rows,
+    )
+
+
+def _us(moment: datetime) -> int:
+    return microseconds(moment - datetime(1970, 1, 1, tzinfo=UTC))
+
+
+def nothing_to_add(seqs: object, features: tuple[Feature, ...]) -> dict[Feature, Ragged]:
+    raise AssertionError(f"nothing is missing, but {features} of {seqs} was asked for")
 
 
 def found(
@@ -114,14 +137,20 @@ def found(
     joins = compile_annotations(chosen, bounds=JoinBounds(lateness=lateness))
     assert not joins.failures
     logic = AnnotationLogic(joins)
-    state = logic.start()
+    state = WindowState()
     rows: list[tuple[int, int, int]] = []
-    for start in range(0, len(items), cut):
-        annotations, state = logic.step(state, item_batch(items[start : start + cut]))
-        columns = (annotations.key, annotations.item, annotations.partner)
-        rows += list(zip(*(column.tolist() for column in columns), strict=True))
-        if restart:
-            logic = AnnotationLogic(joins)
+    with TemporaryDirectory() as directory:
+        store = WindowStore(Path(directory))
+        for start in range(0, len(items), cut):
+            batch = documents_of(items[start : start + cut], joins, state.clock)
+            logic.stand_on(state, nothing_to_add)
+            annotations, _ = logic.stage(0, batch)
+            state = logic.after(batch, int(batch.clock_us[-1]))
+            columns = (annotations.key, batch.seq[annotations.row], annotations.partner)
+            rows += list(zip(*(column.tolist() for column in columns), strict=True))
+            if restart:
+                store.save(start, state, before=start - cut)
+                logic, state = AnnotationLogic(joins), store.load(start + 1)
     return rows
 
 
@@ -135,7 +164,6 @@ def test_annotation_joins_find_what_the_obvious_meaning_says_however_the_stream_
         rows = found(chosen, items, cut, lateness, restart)
         assert set(rows) == expected
         assert len(rows) == len(set(rows))
-        assert all(one[1] <= other[1] for one, other in pairwise(rows))
 
 
 def test_a_conjunction_is_found_by_equality_rather_than_similarity() -> None:
@@ -156,40 +184,96 @@ def test_a_conjunction_is_found_by_equality_rather_than_similarity() -> None:
     ],
 )
 def test_a_join_that_cannot_be_used_is_a_failure_of_its_own(atom: Relates, message: str) -> None:
-    window = Window(Source("b"), LastItems(3))
-    good = AnnotationQuery(1, AnnotationJoin("j", Source("a"), window, Relates("title", "=", "title")))
-    bad = AnnotationQuery(2, AnnotationJoin("j", Source("a"), window, atom))
+    good = AnnotationQuery(1, -7, -3, LastItems(3), Relates("title", "=", "title"))
+    bad = AnnotationQuery(2, -7, -3, LastItems(3), atom)
     joins = compile_annotations([bad, good])
     assert message in str(joins.failures[2])
-    assert [group.keys.tolist() for group in joins.groups] == [[1]]
+    assert [group.keys.tolist() for group in joins.stages[0]] == [[1]]
 
 
 def test_an_annotation_join_without_a_window_is_refused() -> None:
-    window = Window(Source("b"), None)  # type: ignore[arg-type]
-    joins = compile_annotations(
-        [AnnotationQuery(1, AnnotationJoin("j", Source("a"), window, Relates("title", "=", "title")))]
-    )
-    assert "needs a window" in str(joins.failures[1])
+    query = AnnotationQuery(1, -7, -3, None, Relates("title", "=", "title"))  # type: ignore[arg-type]
+    assert "needs a window" in str(compile_annotations([query]).failures[1])
 
 
-def test_state_is_bounded_by_the_longest_window() -> None:
-    window = Window(Source("a"), TimeSpan(timedelta(hours=2)))
-    join = AnnotationJoin("j", Source("a"), window, Relates("title", "=", "title"))
-    joins = compile_annotations([AnnotationQuery(1, join)], bounds=JoinBounds(lateness=timedelta(0)))
-    logic = AnnotationLogic(joins)
-    state = logic.start()
-    for place in range(0, 200, 10):
-        items = [
-            Item(
-                source="a",
-                identity=str(n),
-                seq=n,
-                title="t",
-                published=EPOCH + timedelta(hours=n),
-                arrived=EPOCH + timedelta(hours=n),
-            )
-            for n in range(place, place + 10)
-        ]
-        annotations, state = logic.step(state, item_batch(items))
-        assert len(state.seq) <= 12
-    assert annotations.partner.tolist() == [n - 1 for n in range(190, 200)]
+def hourly(numbers: range, source: str = "a") -> list[Item]:
+    return [
+        Item(
+            source=source,
+            identity=str(n),
+            seq=n,
+            title="t",
+            published=EPOCH + timedelta(hours=n),
+            arrived=EPOCH + timedelta(hours=n),
+        )
+        for n in numbers
+    ]
+
+
+def test_state_is_bounded_by_the_longest_window_over_each_stream() -> None:
+    equal = Relates("title", "=", "title")
+    chosen = [
+        AnnotationQuery(1, -7, -7, TimeSpan(timedelta(hours=2)), equal),
+        AnnotationQuery(2, -7, -3, LastItems(1), equal),
+    ]
+    joins = compile_annotations(chosen, bounds=JoinBounds(lateness=timedelta(0)))
+    logic, clock = AnnotationLogic(joins), -(1 << 62)
+    for place in range(0, 400, 10):
+        # The only item of the second stream is never too old, and yet keeps no other one.
+        items = hourly(range(place, place + 10), "a") if place else hourly(range(1), "b")
+        batch = documents_of(items, joins, clock)
+        clock = int(batch.clock_us[-1])
+        annotations, _ = logic.stage(0, batch)
+        state = logic.after(batch, clock)
+        assert state.items <= 24
+    assert annotations.partner[annotations.key == 1].tolist() == [n - 1 for n in range(390, 400)]
+    assert annotations.partner[annotations.key == 2].tolist() == [0] * 10
+
+
+def test_no_window_reaches_further_back_than_the_bound_on_items() -> None:
+    ages = AnnotationQuery(1, -7, -7, TimeSpan(timedelta(days=9_000)), Relates("title", "=", "title"))
+    joins = compile_annotations([ages], bounds=JoinBounds(max_documents=5))
+    logic, clock, counts = AnnotationLogic(joins), -(1 << 62), []
+    for size in (1, 7, 30, 2):
+        first = sum(counts)
+        batch = documents_of(hourly(range(first, first + size)), joins, clock)
+        clock = int(batch.clock_us[-1])
+        annotations, _ = logic.stage(0, batch)
+        state = logic.after(batch, clock)
+        partners = np.bincount(annotations.row, minlength=size).tolist()
+        assert partners == [min(number, 4) for number in range(first, first + size)]
+        counts.append(size)
+    assert state.items < 40
+
+
+def test_what_an_edited_join_compares_is_read_again_of_what_is_remembered() -> None:
+    items = hourly(range(20))
+    title = Relates("title", "=", "title")
+    span = TimeSpan(timedelta(days=1))
+    first = compile_annotations([AnnotationQuery(1, -7, -7, span, title)])
+    logic = AnnotationLogic(first)
+    batch = documents_of(items, first, 0)
+    state = logic.after(batch, int(batch.clock_us[-1]))
+    edited = compile_annotations([AnnotationQuery(1, -7, -7, span, JoinAnd((title, WORDS)))])
+    logic = AnnotationLogic(edited)
+    asked: list[tuple[list[int], tuple[Feature, ...]]] = []
+
+    def complete(seqs: NDArray[np.int64], features: tuple[Feature, ...]) -> dict[Feature, Ragged]:
+        asked.append((seqs.tolist(), features))
+        return {feature: extract(feature, batch_of([items[seq] for seq in seqs])) for feature in features}
+
+    logic.stand_on(state, complete)
+    annotations, _ = logic.stage(0, documents_of(hourly(range(20, 21)), edited, state.clock))
+    assert annotations.partner.tolist() == list(range(20))
+    assert asked == [(list(range(20)), (Feature("words", "title"),))]
+
+
+WORDS = Relates("title", "similar", "title", 0.5)
+
+
+def test_damaged_windows_are_refused_by_name(tmp_path: Path) -> None:
+    store = WindowStore(tmp_path)
+    store.save(3, WindowState(), before=2)
+    (tmp_path / "state-000000000003.json").write_text("{")
+    with pytest.raises(CompiledSetError, match="state-000000000003"):
+        store.load(4)

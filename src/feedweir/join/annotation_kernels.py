@@ -2,33 +2,119 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from feedweir.join.arena_kernels import EMPTY, find, first_from
+TIME, COUNT, STORY_COUNT = range(3)
+"""What a window's length is: microseconds, items of its stream, or items that were let through before the batch."""
+
+NO_WINDOW = 1 << 62
+"""Longer than any window."""
+
+
+class Joins(NamedTuple):
+    """Joins of a group. Primary stream primary[k] has the blocks block_ptr[k] to block_ptr[k + 1], by window; a block
+    is of one window and kind, with the joins start[b] to start[b + 1], the longest first."""
+
+    primary: NDArray[np.int64]
+    block_ptr: NDArray[np.int64]
+    window: NDArray[np.int64]
+    kind: NDArray[np.int64]
+    start: NDArray[np.int64]
+    length: NDArray[np.int64]
+
+
+class Near(NamedTuple):
+    """The items of a batch: by row the primary streams it is in, and its times; by window stream how many of its items
+    came before the batch, and the rows of those that came with it."""
+
+    ptr: NDArray[np.int64]
+    stream: NDArray[np.int64]
+    arrived: NDArray[np.int64]
+    clock: NDArray[np.int64]
+    before: NDArray[np.int64]
+    members_ptr: NDArray[np.int64]
+    members: NDArray[np.int64]
+
+
+class Far(NamedTuple):
+    """Items under windows: by place the window streams it is in (ascending) and the how many-th of them it is."""
+
+    ptr: NDArray[np.int64]
+    stream: NDArray[np.int64]
+    ordinal: NDArray[np.int64]
+    time: NDArray[np.int64]
+
+
+@njit(inline="always")
+def _first(values, start, stop, wanted):  # type: ignore[no-untyped-def]
+    while start < stop:
+        middle = (start + stop) // 2
+        if values[middle] < wanted:
+            start = middle + 1
+        else:
+            stop = middle
+    return start
 
 
 @njit(cache=True)
-def equal_pairs(rows, keys, variable, numbers, oldest, table, slices, arena):  # type: ignore[no-untyped-def]
-    """(row, earlier document) for every earlier document that has one of the row's keys; may repeat."""
-    found = np.empty((64, 2), np.int64)
+def _needed(kind, window, row, near, ordinal, time, lateness, most):  # type: ignore[no-untyped-def]
+    """The longest window that is too short for a pair to be joined."""
+    if kind == STORY_COUNT:
+        return near.before[window] - ordinal - 1
+    start, stop = near.members_ptr[window], near.members_ptr[window + 1]
+    come = near.before[window] + _first(near.members, start, stop, row + 1) - start
+    if come - ordinal > most:
+        return NO_WINDOW
+    if kind == COUNT:
+        return come - ordinal - 1
+    return max(near.arrived[row] - time, near.clock[row] - lateness - time)
+
+
+@njit(cache=True)
+def wanted(rows, places, joins, near, far, lateness, most):  # type: ignore[no-untyped-def]
+    """(join, pair, how far back) for every join of a pair (row of the batch, place of the other) in whose window the
+    other is. It is so many items of its stream back as those before the batch are counted. No window reaches
+    back more than `most` items."""
+    found = np.empty((256, 3), np.int64)
     total = 0
-    for place in range(len(rows)):
-        slot = find(table, keys[place], variable)
-        if slot == EMPTY:
+    for pair in range(len(rows)):
+        row, place = rows[pair], places[pair]
+        low, high = far.ptr[place], far.ptr[place + 1]
+        if low == high:
             continue
-        number = numbers[rows[place]]
-        stop = slices.start[slot] + slices.size[slot]
-        at = first_from(arena.document, slices.start[slot], stop, oldest)
-        while at < stop and arena.document[at] < number:
-            if total == len(found):
-                grown = np.empty((2 * total, 2), np.int64)
-                grown[:total] = found
-                found = grown
-            found[total, 0] = rows[place]
-            found[total, 1] = arena.document[at]
-            total += 1
-            at += 1
+        for at in range(near.ptr[row], near.ptr[row + 1]):
+            k = _first(joins.primary, 0, len(joins.primary), near.stream[at])
+            if k == len(joins.primary) or joins.primary[k] != near.stream[at]:
+                continue
+            block, last = joins.block_ptr[k], joins.block_ptr[k + 1]
+            theirs = low
+            while block < last and theirs < high:
+                if joins.window[block] < far.stream[theirs]:
+                    block = _first(joins.window, block + 1, last, far.stream[theirs])
+                    continue
+                if joins.window[block] > far.stream[theirs]:
+                    theirs = _first(far.stream, theirs + 1, high, joins.window[block])
+                    continue
+                needed = _needed(
+                    joins.kind[block], joins.window[block], row, near,
+                    far.ordinal[theirs], far.time[place], lateness, most,
+                )  # fmt: skip
+                join = joins.start[block]
+                while join < joins.start[block + 1] and joins.length[join] > needed:
+                    if total == len(found):
+                        grown = np.empty((2 * total, 3), np.int64)
+                        grown[:total] = found
+                        found = grown
+                    found[total, 0] = join
+                    found[total, 1] = pair
+                    found[total, 2] = near.before[joins.window[block]] - far.ordinal[theirs]
+                    total += 1
+                    join += 1
+                block += 1
     return found[:total]
 
 

@@ -6,7 +6,7 @@ spelling. An attribute with several values satisfies an atom when one of them do
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -24,7 +24,7 @@ from feedweir.join.similarity import token_sets
 from feedweir.join.values import keys_of
 
 Longs = NDArray[np.int64]
-Kind = Literal["value", "order", "words", "links"]
+Kind = Literal["value", "order", "words", "links", "identity"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -33,6 +33,15 @@ class Feature:
 
     kind: Kind
     attribute: str | None
+
+    @property
+    def name(self) -> str:
+        """As which it is stored."""
+        return f"{self.kind} {self.attribute or '*'}"
+
+
+IDENTITY = Feature("identity", None)
+"""Which item it is a wording of: one key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +63,47 @@ class Ragged:
         sizes = self.ptr[rows + 1] - self.ptr[rows]
         ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         return Ragged(ptr, self.data[ranges(self.ptr[rows], self.ptr[rows + 1])])
+
+    def take_known(self, rows: Longs) -> Ragged:
+        """Those rows; nothing for a row that is not here."""
+        last = max(len(self) - 1, 0)
+        is_here = rows < len(self)
+        places = np.minimum(rows, last)
+        sizes = np.where(is_here, np.diff(self.ptr)[places] if len(self) else 0, 0)
+        ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        starts = self.ptr[places]
+        return Ragged(ptr, self.data[ranges(starts, starts + sizes)])
+
+
+def to_arrow(column: Ragged) -> pa.Array:
+    """As a list column."""
+    values = pa.array(column.data, pa.string()) if column.data.dtype == object else pa.array(column.data)
+    return pa.ListArray.from_arrays(pa.array(column.ptr.astype(np.int32)), values)
+
+
+def from_arrow(column: pa.ChunkedArray) -> Ragged:
+    """What `to_arrow` was given."""
+    flat = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    offsets = flat.offsets.to_numpy().astype(np.int64)
+    values = flat.values[int(offsets[0]) : int(offsets[-1])]
+    data = values.to_numpy(zero_copy_only=False)
+    return Ragged(offsets - offsets[0], data)
+
+
+def columns_of(features: Iterable[Feature]) -> list[str]:
+    """What must be read of items (`ITEM_SCHEMA`) for these features."""
+    names: set[str] = set()
+    for feature in features:
+        if feature.kind == "identity":
+            names |= {"source", "identity"}
+        elif feature.attribute is None:
+            known = [attribute_named(name) for name in WHOLE_TEXT]
+            names |= {one.column for one in known if one is not None} | {"extensions"}
+        else:
+            one = attribute_named(feature.attribute)
+            assert one is not None
+            names.add(one.column)
+    return sorted(names)
 
 
 def feature_of(kind: Kind, attribute: str | None) -> Feature:
@@ -85,14 +135,18 @@ def column_type(feature: Feature) -> str:
 
 
 def empty(feature: Feature) -> Ragged:
-    is_text = feature.kind == "order" and column_type(feature) == "text"
-    return Ragged(np.zeros(1, np.int64), np.empty(0, object if is_text else np.int64))
+    kind = column_type(feature) if feature.kind == "order" else "key"
+    types = {"text": object, "number": np.float64}
+    return Ragged(np.zeros(1, np.int64), np.empty(0, types.get(kind, np.int64)))
 
 
 def extract(feature: Feature, items: pa.RecordBatch) -> Ragged:
     """The feature of every item of a batch (`ITEM_SCHEMA`)."""
     if feature.kind == "words":
         return _words(feature.attribute, items)
+    if feature.kind == "identity":
+        names = zip(*(items.column(name).to_pylist() for name in ("source", "identity")), strict=True)
+        return _keyed([[f"{len(source)} {source} {identity}"] for source, identity in names])
     assert feature.attribute is not None
     known = attribute_named(feature.attribute)
     assert known is not None

@@ -1,0 +1,158 @@
+"""What annotation joins remember: the items under windows, as immutable segments of one or more batches.
+
+A segment is a table: of each item its number, its time, the streams under windows that it is in, and what joins compare
+of it (`join.features`), never the item itself. Segments of similar size are merged, so that there are few; what no
+window in use can reach is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from feedweir.join.features import Feature, Ragged, from_arrow, to_arrow
+
+Longs = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+LONG_AGO = -(1 << 62)
+NEVER = 1 << 62
+_MERGE = 4
+"""As many segments of about one size become one: rows are rewritten a few times each, and few segments remain."""
+_PLAIN = ("seq", "time", "is_made")
+
+
+@dataclass(frozen=True)
+class WindowSegment:
+    """Items in the order of the stream."""
+
+    table: pa.Table
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    @cached_property
+    def name(self) -> str:
+        """Says what it contains: a segment that was rewritten has another."""
+        digest = blake2b(digest_size=8)
+        for column in (self.seq, self.streams.ptr, self.streams.data):
+            digest.update(np.ascontiguousarray(column).tobytes())
+        digest.update(repr(self.table.column_names).encode())
+        return f"{self.seq[0]}-{self.seq[-1]}-{len(self)}-{digest.hexdigest()}"
+
+    @cached_property
+    def seq(self) -> Longs:
+        return np.asarray(self.table["seq"].to_numpy())
+
+    @cached_property
+    def time(self) -> Longs:
+        return np.asarray(self.table["time"].to_numpy())
+
+    @cached_property
+    def is_made(self) -> Bools:
+        """Which are documents that were constructed."""
+        return np.asarray(self.table["is_made"].to_numpy())
+
+    @cached_property
+    def streams(self) -> Ragged:
+        return from_arrow(self.table["streams"])
+
+    def column(self, feature: Feature) -> Ragged:
+        return from_arrow(self.table[feature.name])
+
+    def has(self, features: Sequence[Feature]) -> bool:
+        """Whether it holds these columns and no others."""
+        return set(self.table.column_names) == {*_PLAIN, "streams", *(one.name for one in features)}
+
+    def with_columns(self, columns: Mapping[Feature, Ragged]) -> WindowSegment:
+        """With these for what is compared."""
+        return segment_of(self.seq, self.time, self.is_made, self.streams, columns)
+
+    def within(self, reach: Reach) -> WindowSegment:
+        """Without what is out of reach, when that is at least a quarter: less is not worth rewriting."""
+        owner = np.repeat(np.arange(len(self)), np.diff(self.streams.ptr))
+        inside = reach.includes(self.streams.data.astype(np.int64), self.time[owner], self.seq[owner])
+        rows = np.unique(owner[inside])
+        if 4 * len(rows) > 3 * len(self):
+            return self
+        ptr = np.searchsorted(owner[inside], np.append(rows, len(self))).astype(np.int64)
+        kept = self.table.take(pa.array(rows))
+        streams = to_arrow(Ragged(ptr, self.streams.data[inside]))
+        return WindowSegment(kept.set_column(kept.column_names.index("streams"), "streams", streams))
+
+
+def segment_of(
+    seq: Longs, time: Longs, is_made: Bools, streams: Ragged, columns: Mapping[Feature, Ragged]
+) -> WindowSegment:
+    table = {"seq": pa.array(seq), "time": pa.array(time), "is_made": pa.array(is_made)}
+    table["streams"] = to_arrow(streams)
+    table |= {feature.name: to_arrow(column) for feature, column in columns.items()}
+    return WindowSegment(pa.table(table))
+
+
+@dataclass(frozen=True, slots=True)
+class WindowState:
+    """The state after some batch: a value, never changed."""
+
+    segments: tuple[WindowSegment, ...] = ()
+    clock: int = LONG_AGO
+    """The latest time of any item so far, in microseconds."""
+
+    @property
+    def items(self) -> int:
+        return sum(map(len, self.segments))
+
+    @property
+    def nbytes(self) -> int:
+        return sum(int(segment.table.nbytes) for segment in self.segments)
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What windows in use can still reach: of each stream what is later than a time and not before a number, and
+    whatever comes from another number on."""
+
+    streams: Longs
+    """Ascending."""
+    later_than: Longs
+    from_number: Longs
+    not_before: Longs
+
+    def includes(self, stream: Longs, time: Longs, seq: Longs) -> Bools:
+        if not len(self.streams):
+            return np.zeros(len(stream), np.bool_)
+        at = np.minimum(np.searchsorted(self.streams, stream), len(self.streams) - 1)
+        is_recent = (time > self.later_than[at]) & (seq >= self.not_before[at])
+        is_near = is_recent | (seq >= self.from_number[at])
+        return np.asarray((self.streams[at] == stream) & is_near)
+
+
+def swept(segments: Iterable[WindowSegment], reach: Reach) -> tuple[WindowSegment, ...]:
+    """Without what is out of reach."""
+    return tuple(kept for segment in segments if len(kept := segment.within(reach)))
+
+
+def merged(segments: Sequence[WindowSegment]) -> tuple[WindowSegment, ...]:
+    """The same in fewer segments."""
+    found: list[WindowSegment] = []
+    for segment in segments:
+        found.append(segment)
+        while len(found) >= _MERGE and _is_run(found[-_MERGE:]):
+            found[-_MERGE:] = [_joined(found[-_MERGE:])]
+    return tuple(found)
+
+
+def _is_run(segments: Sequence[WindowSegment]) -> bool:
+    sizes = [len(segment) for segment in segments]
+    return max(sizes) <= _MERGE * min(sizes)
+
+
+def _joined(segments: Sequence[WindowSegment]) -> WindowSegment:
+    names = segments[0].table.column_names
+    return WindowSegment(pa.concat_tables([one.table.select(names) for one in segments]).combine_chunks())
