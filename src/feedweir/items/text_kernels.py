@@ -12,6 +12,8 @@ BLOCK_FACTOR = 0xD6E8FEB86659FD93
 LAST_FACTOR = 0xE7037ED1A0B428DB
 SHORT_MARK = 0xF8
 """Added to the length of a last block that is not full, in its highest byte: a byte that UTF-8 never has."""
+EXACT_BYTES = 8
+"""Of strings up to this length no two have the same hash."""
 PADDING = 8
 """Bytes behind a text that may be read, whatever they are."""
 
@@ -326,31 +328,45 @@ def scan(  # type: ignore[no-untyped-def]
 def distinct(text, starts, lengths, hashes, ids, firsts):  # type: ignore[no-untyped-def]
     """Number equal byte strings by first sight: `ids[i]`, and `firsts[id]` the first index; gives how
     many."""
-    size = 16
-    while size < 2 * len(starts):
-        size *= 2
+    # The table grows with what is found: mostly far fewer strings than there are, so that it stays in the cache.
+    size = 1024
     slots = np.full(size, -1, np.int32)
-    mask = uint64(size - 1)
+    known_hashes = np.empty(size, np.uint64)
+    known_lengths = np.empty(size, np.int32)
     count = 0
     for i in range(len(starts)):
-        slot = hashes[i] & mask
+        if 2 * count >= size:
+            size *= 4
+            slots = np.full(size, -1, np.int32)
+            known_hashes = np.empty(size, np.uint64)
+            known_lengths = np.empty(size, np.int32)
+            for known in range(count):
+                slot = hashes[firsts[known]] & uint64(size - 1)
+                while slots[slot] >= 0:
+                    slot = (slot + _U1) & uint64(size - 1)
+                slots[slot] = known
+                known_hashes[slot] = hashes[firsts[known]]
+                known_lengths[slot] = lengths[firsts[known]]
+        slot = hashes[i] & uint64(size - 1)
         while True:
             known = slots[slot]
             if known < 0:
                 slots[slot] = count
+                known_hashes[slot] = hashes[i]
+                known_lengths[slot] = lengths[i]
                 firsts[count] = i
                 ids[i] = count
                 count += 1
                 break
-            j = firsts[known]
-            if hashes[i] == hashes[j] and lengths[i] == lengths[j]:
-                k = 0
+            if known_hashes[slot] == hashes[i] and known_lengths[slot] == lengths[i]:
+                j = firsts[known]
+                k = lengths[i] if lengths[i] <= EXACT_BYTES else 0
                 while k < lengths[i] and text[starts[i] + k] == text[starts[j] + k]:
                     k += 1
                 if k == lengths[i]:
                     ids[i] = known
                     break
-            slot = (slot + uint64(1)) & mask
+            slot = (slot + _U1) & uint64(size - 1)
     return count
 
 

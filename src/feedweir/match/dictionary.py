@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from feedweir.items.text import Tokens
-from feedweir.items.text_kernels import hash_all
+from feedweir.items.text_kernels import EXACT_BYTES, hash_all
 from feedweir.match.arrays import frozen
 from feedweir.match.dictionary_kernels import (
     EMPTY,
-    EXACT_BYTES,
     LONG_PREFIX,
     Dictionary,
     fill,

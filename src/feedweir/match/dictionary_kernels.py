@@ -8,12 +8,10 @@ import numpy as np
 from numba import njit, uint64, uintp
 
 from feedweir.items.memory_kernels import ask_for, eight_bytes
-from feedweir.items.text_kernels import hash_bytes
+from feedweir.items.text_kernels import EXACT_BYTES, hash_bytes
 
 LONG_PREFIX = 63
 """Prefixes of this many bytes and more share one bit of the masks."""
-EXACT_BYTES = 8
-"""Of strings up to this length no two have the same hash (`hash_bytes`): equal hashes need no look at the bytes."""
 EMPTY = np.uint64(2**64 - 1)
 
 _AT_ONCE = 64
@@ -21,7 +19,7 @@ _ONE, _TWO = np.uint64(1), np.uint64(2)
 
 
 class Dictionary(NamedTuple):
-    """Entry i is `text[starts[i] : starts[i + 1]]`.
+    """Entry i is `text[starts[i] : starts[i + 1]]`; of up to `EXACT_BYTES` bytes it is known by its hash alone.
 
     A slot is two numbers in one line of the cache: the hash, and 2 i, or 2 i + 1 when the hash alone proves it.
     """
