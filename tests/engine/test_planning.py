@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,6 +19,7 @@ from feedweir.items.model import Item
 from feedweir.items.schema import batch_of, items_of
 from feedweir.match import CompiledSet, Frequencies, compile_set, open_set
 from feedweir.match.factored import SourceTree
+from feedweir.match.parts import joined
 from feedweir.optimize.factorise import factorise
 from feedweir.optimize.statistics import SourceStatistics
 from feedweir.plan.predicates import TRUE, And, Contains, Not, Or, Predicate, Term
@@ -119,9 +121,9 @@ def test_what_a_tree_watches_is_counted_on_the_sampled_items() -> None:
         assert isinstance(atom, Contains)
         return atom.terms[0].text in title
 
-    for way in WAYS:
+    for way, limit in product(WAYS, (1, 64, 1_000_000)):
         tree = tree_of(replace(plan, way=way), places_of(asked), plan="p1")  # type: ignore[arg-type]
-        matches = compiled(asked, [tree]).match_observing(batch, sample)
+        matches = joined(compiled(asked, [tree]).match_in_parts(batch, is_sampled=sample, limit=limit))
         (observed,) = matches.observed
         assert (observed.source, observed.plan, observed.sampled) == ("s1", "p1", 200)
         atoms = [sum(has(title, atom) for title in titles) for atom in plan.watched]

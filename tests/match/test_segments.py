@@ -24,6 +24,7 @@ from feedweir.match import (
     prune,
     versions_of,
 )
+from feedweir.match.parts import joined
 from feedweir.match.segments import finish_merge, prepare_merge
 from feedweir.plan.predicates import Contains, Term
 from feedweir.plan.query import Query
@@ -143,8 +144,8 @@ def test_counters_add_up_to_the_totals_over_all_segments(tmp_path: Path) -> None
     changed = apply_changes(root, [Query(50, (), Contains(None, (Term("w1 w2"),), 1))], [3])
     counters = Counters()
     batch = batch_of(news("w1 w2", "w3", "w2 w1"))
-    matches = changed.match_counting(batch, counters)
-    changed.match_counting(batch, counters)
+    matches = joined(changed.match_in_parts(batch, counters=counters))
+    joined(changed.match_in_parts(batch, counters=counters, limit=1))
     tally = counters.tally()
     assert pairs_of(matches) == pairs_of(changed.match(batch))
     assert tally.hits.sum() == 2 * len(matches)

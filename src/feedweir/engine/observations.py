@@ -63,7 +63,8 @@ def costs_of(compiled: CompiledSet, items: pa.RecordBatch, one_in: int = COSTS_O
     if not is_counted.any():
         return _NO_COSTS
     counters = Counters()
-    compiled.match_counting(items.filter(pa.array(is_counted)), counters)
+    for _ in compiled.match_in_parts(items.filter(pa.array(is_counted)), counters=counters):
+        pass  # it is counted when the last part was given
     tally = counters.tally()
     is_spent = tally.costs > 0
     return np.stack([tally.keys[is_spent], tally.costs[is_spent] * one_in])

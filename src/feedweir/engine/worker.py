@@ -19,6 +19,7 @@ from feedweir.engine.stage import elements_of, find_news
 from feedweir.engine.store import Store
 from feedweir.items.schema import DOCUMENT_SCHEMA
 from feedweir.match import CompiledSet
+from feedweir.match.parts import joined
 
 OPEN_SETS = 2
 _WRITERS = 2
@@ -63,7 +64,7 @@ class Worker:
             ]
             sample = sample_of(news.items.column("source"))
             compiled = self._set(assignment.version)
-            matches = compiled.match_observing(news.items, sample)
+            matches = joined(compiled.match_in_parts(news.items, is_sampled=sample))
             elements = elements_of(news.items, matches)
             refused = self._witnesser.write(assignment, news.items, elements)
             receipt = self._store.write_task(assignment, news, elements).with_failures(refused)

@@ -99,9 +99,27 @@ def atoms_of_values(values, every_atom, row, n, bits, satisfied):  # type: ignor
     return n
 
 
-@njit(cache=True)
-def grown(array, used, more):  # type: ignore[no-untyped-def]
-    """A copy with room for `more` behind what is used."""
-    larger = np.empty(2 * len(array) + more, array.dtype)
+@njit(cache=True, nogil=True)
+def sized(array, used, size):  # type: ignore[no-untyped-def]
+    """A copy of another size, with what is used."""
+    larger = np.empty(size, array.dtype)
     larger[:used] = array[:used]
     return larger
+
+
+@njit(cache=True, nogil=True)
+def grown(array, used, more):  # type: ignore[no-untyped-def]
+    """A copy with room for `more` behind what is used."""
+    return sized(array, used, 2 * len(array) + more)
+
+
+@njit(cache=True, nogil=True)
+def satisfied_by(streams, values, vocabulary, row, scopes, seen, bits, satisfied):  # type: ignore[no-untyped-def]
+    """All atoms of a row, each once; how many."""
+    if len(vocabulary.scoped_starts) > 1:
+        n = atoms_by_scope(streams, vocabulary, row, scopes, seen, bits, satisfied)
+    else:
+        n = atoms_anywhere(streams.offsets, streams.entries, row, bits, satisfied)
+    if len(values.atoms) > 0 or len(vocabulary.every_atom) > 0:
+        n = atoms_of_values(values, vocabulary.every_atom, row, n, bits, satisfied)
+    return n

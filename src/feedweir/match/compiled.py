@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -18,16 +19,14 @@ from feedweir.match.arrays import Array, frozen
 from feedweir.match.build import build_index
 from feedweir.match.counters import Counters
 from feedweir.match.explain import Explanation, Finder, explained
-from feedweir.match.factored import Observed, SourceTree, observed_in, trees_of_rows
-from feedweir.match.factored_kernels import run_forest
+from feedweir.match.factored import SourceTree, trees_of_rows
 from feedweir.match.facts import Texts, as_arguments, streams_of, texts_of, values_of_batch
 from feedweir.match.finders import finders_of
 from feedweir.match.formulas import Note, Progress
 from feedweir.match.index import Index, load_index, save_index
-from feedweir.match.match_kernels import Streams, Values, match_rows
-from feedweir.match.matches import Matches, Work
+from feedweir.match.matches import Matches
 from feedweir.match.meaning import Reading, holds
-from feedweir.match.pair_kernels import in_order
+from feedweir.match.parts import NO_LIMIT, PAIRS_AT_ONCE, Part, joined, merged_parts, parts_of
 from feedweir.match.sealed import open_sealed, write_sealed
 from feedweir.match.selectivity import Frequencies
 from feedweir.match.store import (
@@ -39,6 +38,7 @@ from feedweir.match.store import (
     whole_predicate,
     write_table,
 )
+from feedweir.match.ways import ByIndex, ByTrees, Way, nothing_counted
 from feedweir.plan.query import Query
 
 NOTES = "notes.json"
@@ -60,17 +60,37 @@ class CompiledSet(Protocol):
     def match(self, items: pa.RecordBatch, *, owner: str | None = None) -> Matches:
         """Every pair of a row and a key whose query wants it; `owner` limits it to theirs and everyone's."""
 
-    def match_counting(self, items: pa.RecordBatch, counters: Counters) -> Matches:
-        """As `match`, and tells `counters` what each query cost and brought."""
+    def match_in_parts(
+        self,
+        items: pa.RecordBatch,
+        *,
+        owner: str | None = None,
+        is_sampled: Array = NONE_SAMPLED,
+        counters: Counters | None = None,
+        limit: int = PAIRS_AT_ONCE,
+    ) -> Iterator[Matches]:
+        """The pairs of `match` in the same order, in at least one part; what is in memory does not grow with them.
 
-    def match_observing(self, items: pa.RecordBatch, is_sampled: Array) -> Matches:
-        """As `match`, and counts on the sampled rows (a byte for each row) what the set was told to watch."""
+        Counted on the sampled rows (a byte for each row) is what the set was told to watch; `counters` are told what
+        each query cost and brought. `limit` is how many pairs each way of finding them may hold at a time.
+        """
 
     def explain(self, item: Item, key: int) -> Explanation:
         """Why the queries of that key did or did not match the item."""
 
     def query(self, key: int) -> Query | None:
         """The query of a key, the first when several share it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A batch that is asked about, its texts analysed, and how."""
+
+    items: pa.RecordBatch
+    texts: Texts
+    is_sampled: Array
+    counts_costs: bool
+    limit: int
 
 
 def compile_set(
@@ -112,6 +132,30 @@ def compiled_in_memory(
     return IndexedSet(index, TableQueries(table), tuple(notes))
 
 
+def answered(
+    sets: Sequence[IndexedSet], removed: Sequence[Array], asking: Asking, counters: Counters | None
+) -> Iterator[Matches]:
+    """What several sets answer together, each without what was removed from it (a bit for each query, or none)."""
+    asked = [each.streams_of(asking, bits) for each, bits in zip(sets, removed, strict=True)]
+    for part in merged_parts([stream for streams, _ in asked for stream in streams]):
+        if counters is not None:
+            counters.add_hits(part, asking.items)
+        yield part
+    if counters is not None:
+        for each, bits, (_, costs) in zip(sets, removed, asked, strict=True):
+            spent = np.flatnonzero(_kept(costs, bits))
+            counters.add_costs(each.index.keys[spent], costs[spent])
+
+
+def _kept(costs: Array, removed: Array) -> Array:
+    """Costs without those of removed queries."""
+    if not len(removed):
+        return costs
+    is_removed = np.unpackbits(removed, count=len(costs), bitorder="little")
+    kept: Array = np.where(is_removed, 0, costs)
+    return kept
+
+
 class IndexedSet:
     """A compiled set that is one index."""
 
@@ -131,37 +175,29 @@ class IndexedSet:
         return self.index.scopes.fields
 
     def match(self, items: pa.RecordBatch, *, owner: str | None = None) -> Matches:
-        return self.match_texts(items, texts_of(items, self.fields), owner=owner)
+        return joined(self.match_in_parts(items, owner=owner, limit=NO_LIMIT))
 
-    def match_texts(
+    def match_in_parts(
         self,
         items: pa.RecordBatch,
-        texts: Texts,
         *,
         owner: str | None = None,
-        removed: Array = NONE_REMOVED,
         is_sampled: Array = NONE_SAMPLED,
-    ) -> Matches:
-        """As `match`, for a batch whose texts have been analysed, and without some of the queries (a bit each)."""
-        if owner is not None:
-            return self._limited_to(owner).match_texts(items, texts)
-        return self._matched(items, texts, np.empty(0, np.int64), removed, is_sampled)
+        counters: Counters | None = None,
+        limit: int = PAIRS_AT_ONCE,
+    ) -> Iterator[Matches]:
+        found = self if owner is None else self.limited_to(owner)
+        asking = Asking(items, texts_of(items, found.fields), is_sampled, counters is not None, limit)
+        return answered([found], [NONE_REMOVED], asking, counters)
 
-    def match_observing(self, items: pa.RecordBatch, is_sampled: Array) -> Matches:
-        return self.match_texts(items, texts_of(items, self.fields), is_sampled=is_sampled)
+    def match_texts(self, items: pa.RecordBatch, texts: Texts) -> Matches:
+        """As `match`, for a batch whose texts have been analysed."""
+        asking = Asking(items, texts, NONE_SAMPLED, False, NO_LIMIT)
+        return joined(answered([self], [NONE_REMOVED], asking, None))
 
-    def match_counting(self, items: pa.RecordBatch, counters: Counters) -> Matches:
-        return self.match_texts_counting(items, texts_of(items, self.fields), counters)
-
-    def match_texts_counting(
-        self, items: pa.RecordBatch, texts: Texts, counters: Counters, removed: Array = NONE_REMOVED
-    ) -> Matches:
-        costs = np.zeros(len(self), np.int64)
-        matches = self._matched(items, texts, costs, removed, NONE_SAMPLED)
-        spent = np.flatnonzero(costs)
-        counters.add_costs(self.index.keys[spent], costs[spent])
-        counters.add_hits(matches, items)
-        return matches
+    def limited_to(self, owner: str) -> IndexedSet:
+        """Only what concerns an owner, compiled by itself and kept: the others' queries are not touched at all."""
+        return self._limited_to(owner)
 
     def explain(self, item: Item, key: int) -> Explanation:
         return explained(self.finders_of(item, key), item)
@@ -179,32 +215,29 @@ class IndexedSet:
         first, last = (int(np.searchsorted(self.index.keys, key, side=side)) for side in ("left", "right"))
         return [(number, self._queries.query(number)) for number in range(first, last)]
 
-    def _matched(
-        self, items: pa.RecordBatch, texts: Texts, costs: Array, removed: Array, is_sampled: Array
-    ) -> Matches:
-        index = self.index
-        streams, values = as_arguments(streams_of(index, texts), values_of_batch(index, items))
-        parts = [_by_index(index, streams, values, costs)] if self._has_index else []
+    def streams_of(self, asking: Asking, removed: Array) -> tuple[list[Iterator[Part]], Array]:
+        """The pairs that each way finds, without some of the queries (a bit each); and what is to become of costs."""
+        index, items = self.index, asking.items
+        streams, values = as_arguments(streams_of(index, asking.texts), values_of_batch(index, items))
+        costs = np.zeros(len(self) if asking.counts_costs else 0, np.int64)
+        ways: list[Way] = (
+            [ByIndex(index, streams, values, costs)] if self._has_index or not index.trees else []
+        )
         if index.trees:
             trees = trees_of_rows(index.trees, items.column("source"))
-            parts.append(_by_trees(index, trees, streams, values, costs, is_sampled))
-        failures: dict[int, str] = {}
-        asked = [part for part in parts if len(part.asked_rows)]
-        pairs = [(part.rows, part.queries) for part in parts]
-        if asked:
-            rows, queries = (np.concatenate([getattr(part, name) for part in asked]) for name in _ASKED)
-            pairs.append(self._told(items, rows, queries, failures))
-        found_rows, found_keys = in_order(*_row_by_row(pairs), index.keys, removed)
-        spent = sum((part.work for part in parts), Work())
-        observed = tuple(one for part in parts for one in part.observed)
-        return Matches(found_rows, found_keys, spent, tuple(sorted(failures.items())), observed)
+            counted = nothing_counted(index)
+            ways.append(ByTrees(index, trees, streams, values, costs, asking.is_sampled, counted))
+        tell = partial(self._told, items)
+        found = [parts_of(way, items.num_rows, index.keys, removed, tell, asking.limit) for way in ways]
+        return found, costs
 
     def _told(
-        self, items: pa.RecordBatch, rows: Array, queries: Array, failures: dict[int, str]
-    ) -> tuple[Array, Array]:
+        self, items: pa.RecordBatch, rows: Array, queries: Array
+    ) -> tuple[Array, Array, tuple[tuple[int, str], ...]]:
         """The pairs that hold, of those that only the plain meaning can decide; queries that fail are named."""
         pairs = np.unique(np.stack([rows, queries], axis=1), axis=0)
         readings: dict[int, Reading] = {}
+        failures: dict[int, str] = {}
         held = np.zeros(len(pairs), bool)
         for number, (row, query) in enumerate(pairs.tolist()):
             if row not in readings:
@@ -214,54 +247,7 @@ class IndexedSet:
             except Exception as error:  # whatever one query does, the others are answered
                 failures[int(self.index.keys[query])] = f"{type(error).__name__}: {error}"
         kept = pairs[held].astype(np.int32)
-        return kept[:, 0], kept[:, 1]
+        return kept[:, 0], kept[:, 1], tuple(sorted(failures.items()))
 
     def _compiled_for(self, owner: str) -> IndexedSet:
         return compiled_in_memory(table_of(self._queries.owned_by(owner)))
-
-
-class _Part(NamedTuple):
-    """What the index or the trees found of a batch: pairs, pairs that only the plain meaning can decide, and more."""
-
-    rows: Array
-    queries: Array
-    asked_rows: Array
-    asked_queries: Array
-    work: Work
-    observed: tuple[Observed, ...] = ()
-
-
-_ASKED = ("asked_rows", "asked_queries")
-
-
-def _by_index(index: Index, streams: Streams, values: Values, costs: Array) -> _Part:
-    rows, queries, asked_rows, asked_checks, work = match_rows(
-        streams, values, index.vocabulary, index.trie, index.checks, index.n_words, index.n_entries,
-        index.n_atoms, costs,
-    )  # fmt: skip
-    asked_queries = index.checks.queries[asked_checks]
-    spent = Work(int(work[0]), int(work[1]), int(work[2]), len(asked_rows))
-    return _Part(rows, queries, asked_rows, asked_queries, spent)
-
-
-def _by_trees(
-    index: Index, trees: Array, streams: Streams, values: Values, costs: Array, is_sampled: Array
-) -> _Part:
-    rows, queries, asked_rows, asked_queries, counted, work = run_forest(
-        frozen(trees), frozen(is_sampled), index.forest, streams, values, index.vocabulary, index.checks,
-        index.n_words, index.n_entries, index.n_atoms, costs,
-    )  # fmt: skip
-    spent = Work(int(work[0]), len(rows), int(work[1]), len(asked_rows))
-    observed = observed_in(index.trees, index.forest, counted) if len(is_sampled) else ()
-    return _Part(rows, queries, asked_rows, asked_queries, spent, observed)
-
-
-def _row_by_row(pairs: list[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """Several lists of pairs, each row by row, as one."""
-    if len(pairs) == 1:
-        return pairs[0]
-    empty = np.empty(0, np.int32)
-    rows = np.concatenate([empty, *(rows for rows, _ in pairs)])
-    queries = np.concatenate([empty, *(queries for _, queries in pairs)])
-    order = np.argsort(rows, kind="stable")
-    return rows[order], queries[order]

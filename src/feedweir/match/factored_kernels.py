@@ -17,6 +17,8 @@ from feedweir.match.atom_kernels import (
     grown,
     is_set,
     room_for_atoms,
+    set_bit,
+    sized,
 )
 from feedweir.match.check_kernels import FALSE, TRUE, UNKNOWN, room_for_checks, verdict_of
 
@@ -79,11 +81,14 @@ def _find_blocks(slots, first, mask, satisfied, n_satisfied, places, n_places): 
 
 @njit(cache=True, nogil=True)
 def _reached(  # type: ignore[no-untyped-def]
-    query, row, is_unsure, costs, rows, queries, n_found, asked_rows, asked_queries, n_asked
+    query, row, is_unsure, costs, rows, queries, n_found, asked_rows, asked_queries, n_asked, found, asked
 ):
     """Write down a query that was reached: a match, or to be asked if something on the way could not tell."""
     if len(costs) > 0:
         costs[query] += 1
+    if len(found) > 0:
+        set_bit(asked if is_unsure else found, uint32(query))
+        return n_found, n_asked
     if is_unsure:
         asked_rows[n_asked] = row
         asked_queries[n_asked] = query
@@ -95,12 +100,15 @@ def _reached(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def run_forest(  # type: ignore[no-untyped-def]
-    trees, is_sampled, forest, streams, values, vocabulary, checks, n_words, n_entries, n_atoms, costs
-):
-    """(rows, queries) that match, (rows, queries) that must be asked, what was counted, and counts of the work.
+    trees, is_sampled, forest, streams, values, vocabulary, checks, n_words, n_entries, n_atoms, costs, counted,
+    first_row, limit, found, asked,
+):  # fmt: skip
+    """From a row on: (rows, queries) that match, (rows, queries) that must be asked, counts of the work, and the row at
+    which it stopped: behind the last one, or at one whose pairs do not fit into `limit` any more.
 
     Row r goes through tree `trees[r]`, if that is not negative. Counted are, of sampled rows only: rows of each tree,
-    what is watched, pairs of that, and the nodes that held.
+    what is watched, pairs of that, and the nodes that held. With `found` and `asked`, a bit for each query, only that
+    row is run, and the bits are set instead.
     """
     roots, slot_starts, slots, blocks = forest.roots, forest.slot_starts, forest.slots, forest.blocks
     stream_offsets, stream_entries = streams.offsets, streams.entries
@@ -111,17 +119,20 @@ def run_forest(  # type: ignore[no-untyped-def]
     # a place that was reached although a program could not tell is kept as ~place
     places = np.empty(256, np.int32)
     chosen = np.empty(256, np.uint32)
-    rows = np.empty(1024, np.int32)
-    queries = np.empty(1024, np.int32)
+    rows = np.empty(min(1024, limit), np.int32)
+    queries = np.empty(min(1024, limit), np.int32)
     asked_rows = np.empty(16, np.int32)
     asked_queries = np.empty(16, np.int32)
     n_found, n_asked, n_tests, n_programs, n_blocks = 0, 0, 0, 0, 0
-    sampled = np.zeros(len(roots), np.int64)
-    watch_counts = np.zeros(len(forest.watched), np.int64)
-    pair_counts = np.zeros(len(forest.pairs), np.int64)
-    entered = np.zeros(forest.node_starts[-1], np.int64)
+    sampled, watch_counts, pair_counts, entered = counted
     holds = np.zeros(len(forest.watched) if len(is_sampled) else 0, np.bool_)
-    for row in range(len(trees)):
+    nodes = np.empty(64 if len(is_sampled) else 0, np.int32)
+    is_wide = len(found) > 0
+    stopped_at = first_row
+    for row in range(first_row, first_row + 1 if is_wide else len(trees)):
+        if n_asked >= limit:
+            break
+        stopped_at = row + 1
         tree = trees[row]
         if tree < 0:
             continue
@@ -136,6 +147,10 @@ def run_forest(  # type: ignore[no-untyped-def]
             n_satisfied = atoms_anywhere(stream_offsets, stream_entries, row, bits, satisfied)
         if has_values:
             n_satisfied = atoms_of_values(values, vocabulary.every_atom, row, n_satisfied, bits, satisfied)
+        n_found_before, n_asked_before = n_found, n_asked
+        spent_before = (n_tests, n_programs, n_blocks)
+        n_nodes = 0
+        is_full = False
         places[0] = root
         n_places = 1
         if n_slots > 0:
@@ -151,31 +166,38 @@ def run_forest(  # type: ignore[no-untyped-def]
             place = uint32(~kept_place if is_unsure else kept_place)
             n_blocks += 1
             if counts_nodes and blocks[place] >= 0:
-                entered[blocks[place]] += 1
+                if n_nodes == len(nodes):
+                    nodes = grown(nodes, n_nodes, 1)
+                nodes[n_nodes] = blocks[place]
+                n_nodes += 1
             # counts are signed and only places are not: a sum of both would be a float
             n_queries = int64(blocks[place + uint32(1)])
             n_plain = int64(blocks[place + uint32(2)])
             n_children = n_plain + int64(blocks[place + uint32(3)])
             first = uint32(place + uint32(4) + uint32(n_queries))
             targets = uint32(first + uint32(n_children))
+            room = n_queries + n_children
+            if not is_wide and n_found + room > len(rows):
+                if n_found + room > limit:
+                    is_full = True
+                    break
+                size = min(len(rows) + n_found + room, limit)
+                rows, queries = sized(rows, n_found, size), sized(queries, n_found, size)
             n_tests += n_plain
             n_programs += n_children - n_plain
-            room = n_queries + n_children
-            if n_found + room > len(rows):
-                rows = grown(rows, n_found, room)
-                queries = grown(queries, n_found, room)
             if n_children >= len(chosen):
                 chosen = np.empty(2 * n_children, np.uint32)
             if n_places + n_children > len(places):
                 places = grown(places, n_places, n_children)
-            if n_asked + room > len(asked_rows) and (is_unsure or n_children > n_plain):
+            if not is_wide and n_asked + room > len(asked_rows) and (is_unsure or n_children > n_plain):
                 asked_rows = grown(asked_rows, n_asked, room)
                 asked_queries = grown(asked_queries, n_asked, room)
             for k in range(n_queries):
                 query = blocks[place + uint32(4) + uint32(k)]
                 n_found, n_asked = _reached(
-                    query, row, is_unsure, costs, rows, queries, n_found, asked_rows, asked_queries, n_asked
-                )
+                    query, row, is_unsure, costs, rows, queries, n_found, asked_rows, asked_queries, n_asked,
+                    found, asked,
+                )  # fmt: skip
             # without a branch per child: whether one is satisfied is hard to foresee
             n_chosen = 0
             for k in range(n_plain):
@@ -188,8 +210,9 @@ def run_forest(  # type: ignore[no-untyped-def]
                     n_places += 1
                     continue
                 n_found, n_asked = _reached(
-                    target, row, is_unsure, costs, rows, queries, n_found, asked_rows, asked_queries, n_asked
-                )
+                    target, row, is_unsure, costs, rows, queries, n_found, asked_rows, asked_queries, n_asked,
+                    found, asked,
+                )  # fmt: skip
             for k in range(n_plain, n_children):
                 verdict = verdict_of(
                     checks, ~blocks[first + uint32(k)], bits, row, streams, values, n_words,
@@ -204,19 +227,20 @@ def run_forest(  # type: ignore[no-untyped-def]
                     n_places += 1
                     continue
                 n_found, n_asked = _reached(
-                    target,
-                    row,
-                    cannot_tell,
-                    costs,
-                    rows,
-                    queries,
-                    n_found,
-                    asked_rows,
-                    asked_queries,
-                    n_asked,
-                )
+                    target, row, cannot_tell, costs, rows, queries, n_found, asked_rows, asked_queries, n_asked,
+                    found, asked,
+                )  # fmt: skip
+        if is_full:
+            # the next run takes the row up again: nothing of it may be counted twice
+            _take_back(costs, queries, n_found_before, n_found)
+            _take_back(costs, asked_queries, n_asked_before, n_asked)
+            n_found, n_asked, stopped_at = n_found_before, n_asked_before, row
+            n_tests, n_programs, n_blocks = spent_before
+            break
         if counts_nodes:
             sampled[tree] += 1
+            for i in range(n_nodes):
+                entered[nodes[i]] += 1
             first_watched = forest.watch_starts[tree]
             for w in range(first_watched, forest.watch_starts[tree + 1]):
                 ask = forest.watched[w]
@@ -224,17 +248,9 @@ def run_forest(  # type: ignore[no-untyped-def]
                     holds[w] = is_set(bits, ask) != 0
                 else:
                     verdict = verdict_of(
-                        checks,
-                        ~ask,
-                        bits,
-                        row,
-                        streams,
-                        values,
-                        n_words,
-                        phrase_rows,
-                        phrase_verdicts,
-                        verdicts,
-                    )
+                        checks, ~ask, bits, row, streams, values, n_words,
+                        phrase_rows, phrase_verdicts, verdicts,
+                    )  # fmt: skip
                     holds[w] = verdict == TRUE
                 watch_counts[w] += holds[w]
             for p in range(forest.pair_starts[tree], forest.pair_starts[tree + 1]):
@@ -242,6 +258,12 @@ def run_forest(  # type: ignore[no-untyped-def]
                 pair_counts[p] += holds[one] and holds[other]
         for i in range(n_satisfied):
             bits[uint32(satisfied[uintp(i)]) >> uint32(3)] = 0
-    counted = (sampled, watch_counts, pair_counts, entered)
-    work = np.array([n_tests, n_programs, n_blocks])
-    return rows[:n_found], queries[:n_found], asked_rows[:n_asked], asked_queries[:n_asked], counted, work
+    work = np.array([n_tests, n_programs, n_blocks, len(rows)])
+    return rows[:n_found], queries[:n_found], asked_rows[:n_asked], asked_queries[:n_asked], work, stopped_at
+
+
+@njit(cache=True, nogil=True)
+def _take_back(costs, queries, first, last):  # type: ignore[no-untyped-def]
+    if len(costs) > 0:
+        for i in range(first, last):
+            costs[queries[i]] -= 1

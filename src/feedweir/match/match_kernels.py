@@ -19,6 +19,7 @@ from feedweir.match.atom_kernels import (
     grown,
     is_set,
     room_for_atoms,
+    sized,
 )
 from feedweir.match.check_kernels import TRUE, UNKNOWN, room_for_checks, verdict_of
 
@@ -149,8 +150,11 @@ def _followed(blocks, chosen, n_chosen, queries, n_found, places):  # type: igno
 
 
 @njit(cache=True, nogil=True)
-def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_atoms, costs):  # type: ignore[no-untyped-def]
-    """(rows, queries) that match, (rows, checks) that must be asked, and counts of the work.
+def match_rows(  # type: ignore[no-untyped-def]
+    streams, values, vocabulary, trie, checks, n_words, n_entries, n_atoms, costs, first, limit
+):
+    """From row `first` on: (rows, queries) that match, (rows, checks) that must be asked, counts of the work, and the
+    row at which it stopped: behind the last one, or at one whose candidates do not fit into `limit` any more.
 
     Pairs come row by row, in no order within a row, and perhaps more than once. Places in arrays are unsigned, so that
     no negative index need be considered: that check would take half of the time.
@@ -165,8 +169,8 @@ def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_
     phrase_rows, phrase_verdicts, verdicts = room_for_checks(checks)
     places = np.empty(256, np.uint32)
     chosen = np.empty(256, np.uint32)
-    rows = np.empty(1024, np.int32)
-    queries = np.empty(1024, np.int32)
+    rows = np.empty(min(1024, limit), np.int32)
+    queries = np.empty(min(1024, limit), np.int32)
     asked_rows = np.empty(16, np.int32)
     asked_checks = np.empty(16, np.int32)
     n_found = 0
@@ -176,7 +180,10 @@ def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_
     n_checks = 0
     counts_costs = len(costs) > 0
     has_more = counts_costs or len(check_queries) > 0
-    for row in range(len(values.offsets) - 1):
+    stopped_at = first
+    for row in range(first, len(values.offsets) - 1):
+        if n_asked >= limit:
+            break
         n_before = n_found
         # 1. the satisfied atoms, each once
         if has_scopes:
@@ -189,16 +196,26 @@ def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_
         if n_satisfied >= len(places):
             places = np.empty(2 * n_satisfied, np.uint32)
         n_places = _roots_of(roots, blocks, satisfied, n_satisfied, places)
+        n_tests_before = n_tests
+        is_full = False
         while n_places > 0:
             n_entries_here, n_children = _sizes_of(blocks, places, n_places)
             n_tests += n_children
-            if n_found + n_entries_here + n_children > len(queries):
-                queries = grown(queries, n_found, n_entries_here + n_children)
+            needed = n_found + n_entries_here + n_children
+            if needed > len(queries):
+                if needed > limit:
+                    is_full = True
+                    break
+                queries = sized(queries, n_found, min(len(queries) + needed, limit))
             if n_children >= len(chosen):
                 chosen = np.empty(2 * n_children, np.uint32)
                 places = grown(places, n_places, 2 * n_children)
             n_found, n_chosen = _entered(blocks, bits, places, n_places, queries, n_found, chosen)
             n_found, n_places = _followed(blocks, chosen, n_chosen, queries, n_found, places)
+        if is_full:
+            n_found = n_before
+            n_tests = n_tests_before
+            break
         n_candidates += n_found - n_before
         # 3. what atoms could not decide
         if has_more:
@@ -227,10 +244,11 @@ def match_rows(streams, values, vocabulary, trie, checks, n_words, n_entries, n_
                 n_kept += verdict == TRUE
             n_found = n_kept
         if n_found > len(rows):
-            rows = grown(rows, n_before, len(queries))
+            rows = sized(rows, n_before, len(queries))
         for i in range(n_before, n_found):
             rows[uintp(i)] = row
         for i in range(n_satisfied):
             bits[uint32(satisfied[uintp(i)]) >> _U3] = 0
-    work = np.array([n_tests, n_candidates, n_checks])
-    return rows[:n_found], queries[:n_found], asked_rows[:n_asked], asked_checks[:n_asked], work
+        stopped_at = row + 1
+    work = np.array([n_tests, n_candidates, n_checks, len(queries)])
+    return rows[:n_found], queries[:n_found], asked_rows[:n_asked], asked_checks[:n_asked], work, stopped_at

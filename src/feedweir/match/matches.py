@@ -24,6 +24,8 @@ class Work:
     candidates: int = 0
     checks: int = 0
     asked: int = 0
+    held: int = 0
+    """The most pairs that there was room for at a time."""
 
     def __add__(self, other: Work) -> Work:
         return Work(
@@ -31,6 +33,7 @@ class Work:
             self.candidates + other.candidates,
             self.checks + other.checks,
             self.asked + other.asked,
+            max(self.held, other.held),
         )
 
 

@@ -48,6 +48,26 @@ def in_order(rows, queries, keys, removed):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def keys_of_bits(bits, keys, first, limit):  # type: ignore[no-untyped-def]
+    """Up to `limit` keys of queries that have a bit, each once, from query `first` on; where to go on."""
+    n_queries = len(keys)
+    out = np.empty(min(limit, n_queries), np.int64)
+    n = 0
+    query = first
+    while query < n_queries and n < limit:
+        if query & 7 == 0 and bits[query >> 3] == 0:
+            query += 8
+            continue
+        if is_set(bits, query):
+            out[n] = keys[query]
+            n += 1
+            while query + 1 < n_queries and keys[query + 1] == keys[query]:
+                query += 1
+        query += 1
+    return out[:n], query
+
+
+@njit(cache=True, nogil=True)
 def _kept(rows, queries, removed):  # type: ignore[no-untyped-def]
     """Move the pairs whose query was not removed to the front; how many they are."""
     n = 0

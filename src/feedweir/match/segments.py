@@ -10,7 +10,7 @@ ones when `merge` is called, which may happen beside the changes. Versions stay 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -24,13 +24,22 @@ import pyarrow as pa
 from feedweir.errors import CompiledSetError
 from feedweir.items.model import Item
 from feedweir.match.arrays import Array, frozen, load_arrays, save_arrays
-from feedweir.match.compiled import NONE_REMOVED, IndexedSet, compile_set, open_compiled
+from feedweir.match.compiled import (
+    NONE_REMOVED,
+    NONE_SAMPLED,
+    Asking,
+    IndexedSet,
+    answered,
+    compile_set,
+    open_compiled,
+)
 from feedweir.match.counters import Counters
 from feedweir.match.explain import Explanation, explained
 from feedweir.match.factored import SourceTree
-from feedweir.match.facts import Texts, texts_of
+from feedweir.match.facts import texts_of
 from feedweir.match.formulas import Note, Progress
-from feedweir.match.matches import Matches, merged
+from feedweir.match.matches import Matches
+from feedweir.match.parts import NO_LIMIT, PAIRS_AT_ONCE, joined
 from feedweir.match.sealed import open_sealed, write_sealed
 from feedweir.match.selectivity import Frequencies
 from feedweir.match.store import SCHEMA, query_of, read_table, table_of
@@ -81,38 +90,26 @@ class SegmentedSet:
         )
 
     def match(self, items: pa.RecordBatch, *, owner: str | None = None) -> Matches:
-        texts = self._texts(items)
-        if owner is None:
-            return merged(
-                [one.match_texts(items, texts, removed=bits) for one, bits in self._sets_and_bits()]
-            )
-        # an owner's queries are numbered anew, so what was removed is known by its key only
-        found = [
-            (segment, opened.match_texts(items, texts, owner=owner)) for segment, opened in self._parts()
-        ]
-        return merged([_without(matches, segment.removed) for segment, matches in found])
+        return joined(self.match_in_parts(items, owner=owner, limit=NO_LIMIT))
 
-    def match_counting(self, items: pa.RecordBatch, counters: Counters) -> Matches:
-        texts = self._texts(items)
-        found = []
-        for segment, (opened, bits) in zip(self.segments, self._sets_and_bits(), strict=True):
-            part = Counters()
-            found.append(opened.match_texts_counting(items, texts, part, bits))
-            tally = part.tally()
-            is_kept = ~_is_among(tally.keys, segment.removed)
-            counters.add_costs(tally.keys[is_kept], tally.costs[is_kept])
-        matches = merged(found)
-        counters.add_hits(matches, items)
-        return matches
+    def match_in_parts(
+        self,
+        items: pa.RecordBatch,
+        *,
+        owner: str | None = None,
+        is_sampled: Array = NONE_SAMPLED,
+        counters: Counters | None = None,
+        limit: int = PAIRS_AT_ONCE,
+    ) -> Iterator[Matches]:
+        sets, removed = (self._sets, self._removed) if owner is None else self._limited_to(owner)
+        texts = texts_of(items, sorted({field for one in sets for field in one.fields}))
+        asking = Asking(items, texts, is_sampled, counters is not None, limit)
+        return answered(sets, removed, asking, counters)
 
-    def match_observing(self, items: pa.RecordBatch, is_sampled: Array) -> Matches:
-        texts = self._texts(items)
-        return merged(
-            [
-                one.match_texts(items, texts, removed=bits, is_sampled=is_sampled)
-                for one, bits in self._sets_and_bits()
-            ]
-        )
+    def _limited_to(self, owner: str) -> tuple[tuple[IndexedSet, ...], tuple[Array, ...]]:
+        sets = tuple(opened.limited_to(owner) for opened in self._sets)
+        pairs = zip(sets, self.segments, strict=True)
+        return sets, tuple(_bits(limited.index.keys, segment.removed) for limited, segment in pairs)
 
     def explain(self, item: Item, key: int) -> Explanation:
         return explained(
@@ -130,12 +127,6 @@ class SegmentedSet:
 
     def _parts(self) -> Iterable[tuple[Segment, IndexedSet]]:
         return zip(self.segments, self._sets, strict=True)
-
-    def _sets_and_bits(self) -> Iterable[tuple[IndexedSet, Array]]:
-        return zip(self._sets, self._removed, strict=True)
-
-    def _texts(self, items: pa.RecordBatch) -> Texts:
-        return texts_of(items, sorted({field for opened in self._sets for field in opened.fields}))
 
 
 # Versions
@@ -377,13 +368,6 @@ def _kept_table(root: Path, segment: Segment) -> pa.Table:
     table = read_table(root / "segments" / segment.name)
     is_kept = ~_is_among(table.column("key").to_numpy(), segment.removed)
     return table.filter(pa.array(is_kept))
-
-
-def _without(matches: Matches, removed: Array) -> Matches:
-    if not len(removed):
-        return matches
-    is_kept = ~_is_among(matches.keys, removed)
-    return Matches(matches.rows[is_kept], matches.keys[is_kept], matches.work, matches.failures)
 
 
 def _is_among(numbers: Array, known: Array) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 
 from feedweir.match.arrays import Array, frozen
 from feedweir.match.match_kernels import Checks, Streams, Trie, Values, Vocabulary, match_rows
+from feedweir.match.parts import NO_LIMIT
 from feedweir.match.prospective.cluster_kernels import cluster_by_overlap, cluster_in_order, fill_masks
 from feedweir.match.prospective.counting_kernels import match_clustered, match_ordered, match_primitive
 from feedweir.match.prospective.terms import TermSets
@@ -214,9 +215,9 @@ class Shared:
         values = Values(
             nothing, _EMPTY, frozen(np.empty((0, n), np.int64)), frozen(np.empty((0, n), np.bool_))
         )
-        rows, queries, _, _, work = match_rows(
+        rows, queries, _, _, work, _ = match_rows(
             streams, values, _PLAIN, self._trie, _UNCHECKED, self._n_terms, self._n_terms, self._n_terms,
-            np.empty(0, np.int64),
+            np.empty(0, np.int64), 0, NO_LIMIT,
         )  # fmt: skip
         return Found(rows, queries, tests=int(work[0]), accumulators=int(work[1]))
 

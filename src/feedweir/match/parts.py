@@ -1,0 +1,161 @@
+"""An answer in parts: whatever number of pairs a batch has, no more than some of them are held at a time.
+
+Every way of finding gives its pairs sorted by row and then by key, in parts of bounded length; several are merged as
+they come. A row whose pairs are more than one part may hold is a bit for each query of the set, read from the first on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from itertools import chain
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from feedweir.match.arrays import Array
+from feedweir.match.matches import Matches, Work, merged
+from feedweir.match.pair_kernels import in_order, keys_of_bits
+from feedweir.match.ways import Listed, Way
+
+PAIRS_AT_ONCE = 1 << 20
+"""Pairs that an answer in parts holds at a time, for each way of finding them."""
+NO_LIMIT = (1 << 31) - 1
+_BYTES_ASKED_AT_ONCE = 1024
+
+Failures: TypeAlias = tuple[tuple[int, str], ...]
+Tell: TypeAlias = Callable[[Array, Array], tuple[Array, Array, Failures]]
+"""Of (rows, queries) those that hold by their plain meaning, and the queries that cannot be judged."""
+
+
+class Part(NamedTuple):
+    matches: Matches
+    is_last: bool
+
+
+def parts_of(way: Way, n_rows: int, keys: Array, removed: Array, tell: Tell, limit: int) -> Iterator[Part]:
+    """All pairs that a way finds, in order; `removed` is empty, or a bit for each query that is not wanted."""
+    first, is_last = 0, False
+    while not is_last:
+        listed = way.listed(first, limit)
+        is_wide = listed.stopped_at == first < n_rows
+        is_last = listed.stopped_at == n_rows
+        matches = _ordered(listed, keys, removed, tell)
+        yield Part(replace(matches, observed=way.observed()) if is_last else matches, is_last)
+        first = listed.stopped_at + is_wide
+        if is_wide:
+            yield from (Part(each, False) for each in _wide(way, first - 1, keys, removed, tell, limit))
+
+
+def _ordered(listed: Listed, keys: Array, removed: Array, tell: Tell) -> Matches:
+    rows, queries = listed.rows, listed.queries
+    failures: Failures = ()
+    if len(listed.asked_rows):
+        held_rows, held_queries, failures = tell(listed.asked_rows, listed.asked_queries)
+        rows, queries = _row_by_row((rows, queries), (held_rows, held_queries))
+    found_rows, found_keys = in_order(rows, queries, keys, removed)
+    return Matches(found_rows, found_keys, listed.work, failures)
+
+
+def _row_by_row(*pairs: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Several lists of pairs, each row by row, as one."""
+    rows, queries = (np.concatenate(columns) for columns in zip(*pairs, strict=True))
+    order = np.argsort(rows, kind="stable")
+    return rows[order], queries[order]
+
+
+def _wide(way: Way, row: int, keys: Array, removed: Array, tell: Tell, limit: int) -> Iterator[Matches]:
+    """The pairs of one row that has many."""
+    found, asked = (np.zeros((len(keys) + 7) // 8, np.uint8) for _ in range(2))
+    work = way.marked(row, found, asked)
+    asked &= ~found
+    n_asked, failures = _tell_bits(row, found, asked, tell)
+    if len(removed):
+        found &= ~removed
+    work = work + Work(asked=n_asked)
+    query = 0
+    while query < len(keys):
+        some, query = keys_of_bits(found, keys, query, limit)
+        rows = np.full(len(some), row, np.int32)
+        yield Matches(rows, some, replace(work, held=len(some)), failures)
+        work, failures = Work(), ()
+
+
+def _tell_bits(row: int, found: Array, asked: Array, tell: Tell) -> tuple[int, Failures]:
+    """Set the bits in `found` of those asked that hold; how many were asked, and which failed."""
+    count, failures = 0, dict[int, str]()
+    for start in range(0, len(asked), _BYTES_ASKED_AT_ONCE):
+        some = asked[start : start + _BYTES_ASKED_AT_ONCE]
+        if not some.any():
+            continue
+        queries = (8 * start + np.flatnonzero(np.unpackbits(some, bitorder="little"))).astype(np.int32)
+        _, held, failed = tell(np.full(len(queries), row, np.int32), queries)
+        np.bitwise_or.at(found, held >> 3, np.left_shift(1, held & 7).astype(np.uint8))
+        count += len(queries)
+        failures |= dict(failed)
+    return count, tuple(sorted(failures.items()))
+
+
+# Several ways together
+
+
+def merged_parts(streams: Iterable[Iterator[Part]]) -> Iterator[Matches]:
+    """Several sorted streams as one, each pair once; there is at least one answer, if an empty one."""
+    heads = [(_filled(stream), stream) for stream in streams]
+    while any(not head.is_last for head, _ in heads):
+        # nothing that is still to come lies at or before the first of these ends
+        end = min(_end_of(head.matches) for head, _ in heads if not head.is_last)
+        cut = [_cut(head, end) for head, _ in heads]
+        yield _with_held([before for before, _ in cut], [head.matches for head, _ in heads])
+        heads = [
+            (rest if rest.is_last or len(rest.matches) else _filled(stream), stream)
+            for (_, rest), (_, stream) in zip(cut, heads, strict=True)
+        ]
+    whole = [head.matches for head, _ in heads]
+    yield _with_held(whole, whole)
+
+
+def joined(parts: Iterable[Matches]) -> Matches:
+    """Parts that follow each other as one answer."""
+    all_parts = list(parts)
+    if len(all_parts) == 1:
+        return all_parts[0]
+    return Matches(
+        np.concatenate([np.empty(0, np.int32), *(part.rows for part in all_parts)]),
+        np.concatenate([np.empty(0, np.int64), *(part.keys for part in all_parts)]),
+        sum((part.work for part in all_parts), Work()),
+        tuple(sorted(dict(chain.from_iterable(part.failures for part in all_parts)).items())),
+        tuple(chain.from_iterable(part.observed for part in all_parts)),
+    )
+
+
+def _filled(stream: Iterator[Part]) -> Part:
+    """The next part that has pairs, or the last one; what empty ones tell besides is told with it."""
+    empty: list[Matches] = []
+    for part in stream:
+        if len(part.matches) or part.is_last:
+            return Part(joined([*empty, part.matches]), part.is_last) if empty else part
+        empty.append(part.matches)
+    raise AssertionError("a stream ends with its last part")
+
+
+def _end_of(matches: Matches) -> tuple[int, int]:
+    return int(matches.rows[-1]), int(matches.keys[-1])
+
+
+def _cut(part: Part, end: tuple[int, int]) -> tuple[Matches, Part]:
+    """What lies up to a pair, and the rest; what else an answer tells goes with the first."""
+    matches, (row, key) = part.matches, end
+    first, last = (int(np.searchsorted(matches.rows, row, side)) for side in ("left", "right"))
+    place = first + int(np.searchsorted(matches.keys[first:last], key, "right"))
+    before = replace(matches, rows=matches.rows[:place], keys=matches.keys[:place])
+    return before, Part(Matches(matches.rows[place:], matches.keys[place:]), part.is_last)
+
+
+def _with_held(parts: list[Matches], open_parts: list[Matches]) -> Matches:
+    """Parts merged, with the number of pairs that were in memory for it."""
+    if len(parts) == 1:
+        return parts[0]
+    one = merged(parts)
+    held = sum(map(len, open_parts)) + len(one)
+    return replace(one, work=replace(one.work, held=max(one.work.held, held)))
