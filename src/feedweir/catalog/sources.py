@@ -44,6 +44,13 @@ class Sources:
         query = query.order_by(_source.c.next_check_at, _source.c.feed_id).limit(limit)
         return self._database.read(lambda connection: _records(connection, query))
 
+    def overdue(self, now: datetime) -> tuple[str, ...]:
+        """The names of all active sources whose time has come, by name."""
+        query = select(_feed.c.name).join(_source, _feed.c.id == _source.c.feed_id)
+        query = query.where(_source.c.status == "active", _source.c.next_check_at <= now)
+        query = query.order_by(_feed.c.name)
+        return tuple(self._database.read(lambda connection: connection.execute(query).scalars().all()))
+
     def next_check_at(self) -> datetime | None:
         """When the next source is due, to sleep until then."""
         query = select(_source.c.next_check_at).where(_source.c.status == "active")
@@ -107,12 +114,13 @@ def _records(connection: Connection, query: Select[Any]) -> tuple[SourceRecord, 
 
 
 def _record(row: Row[Any]) -> SourceRecord:
-    state = FetchState(**{name: row._mapping[name] for name in _STATE})
-    return SourceRecord(name=row.name, owner=row.owner, state=state)
+    values = dict(row._mapping)
+    name, owner = values.pop("name"), values.pop("owner")
+    return SourceRecord(name=name, owner=owner, state=FetchState(**values))
 
 
 def _renamed(state: FetchState) -> dict[str, Any]:
     """A bound name must not be a column's name in an UPDATE."""
-    values = asdict(state)
+    values = {name: getattr(state, name) for name in _STATE}
     values["of_feed"] = values.pop("feed_id")
     return values

@@ -109,12 +109,12 @@ class FetchLoop:
         """Take up where the last run stopped: what fell due meanwhile is spread, not asked for at once; how many."""
         self._helm.restore(self._ledger)
         now = self._clock()
-        overdue = self._catalog.sources.due(now, limit=10_000_000)
+        overdue = self._catalog.sources.overdue(now)
         spread_s = len(overdue) / max(self._options.budget.rate / 2, 1e-9)
         if spread_s < 1.0:
             return 0
         return self._memory.change(
-            (record.name for record in overdue),
+            overdue,
             lambda record: saved(record, resumed(state_of(record), now, spread_s)),
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from datetime import datetime
 from typing import Any
 
@@ -60,7 +60,7 @@ class SourceState:
 
 def to_json(state: SourceState) -> str:
     """A state as text, for whoever keeps it."""
-    return json.dumps(asdict(state), default=_plain, sort_keys=True, separators=(",", ":"))
+    return json.dumps(state, default=_plain, sort_keys=True, separators=(",", ":"))
 
 
 def from_json(text: str) -> SourceState:
@@ -85,6 +85,9 @@ def _plain(value: object) -> object:
         return value.isoformat()
     if isinstance(value, bytes):
         return {"base64": b64encode(value).decode("ascii")}
+    if is_dataclass(value):
+        # Not `asdict`: its deep copies cost more than all the rest of remembering a look.
+        return {name: getattr(value, name) for name in value.__dataclass_fields__}
     raise TypeError(f"{type(value).__name__} has no place in a source's state")
 
 
