@@ -268,8 +268,10 @@ def origin() -> Iterator[ScriptedOrigin]:
         yield origin
 
 
-def subscribed(house: House, hub: Hub, origin: ScriptedOrigin) -> FetchLoop:
-    """A source whose document names the hub, fetched once, and the subscription made and verified."""
+def subscribed(
+    house: House, hub: Hub, origin: ScriptedOrigin, *, passing: timedelta = timedelta()
+) -> FetchLoop:
+    """A source whose document names the hub, fetched once, and the subscription made and verified a while later."""
     url = origin.url("/feed")
     links = (
         f"<atom:link xmlns:atom='http://www.w3.org/2005/Atom' rel='hub' href='{hub.url}'/>"
@@ -280,6 +282,7 @@ def subscribed(house: House, hub: Hub, origin: ScriptedOrigin) -> FetchLoop:
     loop = house.loop()
     loop.fetch_once()
     house.digest(loop)
+    house.clock.now += passing
     assert asyncio.run(house.leases.tend()) == 1
     assert hub.done.wait(10)
     return loop
@@ -297,6 +300,20 @@ def test_a_hub_that_a_document_names_pushes_and_polling_becomes_a_precaution(
     assert state.next_check_at >= house.clock.now + timedelta(seconds=hub.lease_s)
     assert state.hub == hub.url
     assert not asyncio.run(house.leases.tend())
+
+
+def test_what_came_between_the_last_look_and_the_lease_is_looked_for_once_more(
+    house: House, hub: Hub, origin: ScriptedOrigin
+) -> None:
+    loop = subscribed(house, hub, origin, passing=timedelta(seconds=90))
+    origin.shows("/feed", rss("2", "1"))
+    hub.push(origin.url("/feed"), rss("3"))
+    house.digest(loop)
+    assert loop.fetch_once() == 1
+    house.digest(loop)
+    assert house.titles("News") == ["Title of 1", "Title of 2", "Title of 3"]
+    state = house.weir.catalog.sources.named("News").state
+    assert state.next_check_at >= house.clock.now + timedelta(seconds=hub.lease_s)
 
 
 def test_content_that_the_hub_did_not_sign_is_ignored(house: House, hub: Hub, origin: ScriptedOrigin) -> None:

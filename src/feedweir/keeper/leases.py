@@ -22,6 +22,7 @@ from feedweir.acquire.aiohttp_transport import AiohttpTransport
 from feedweir.acquire.exchange import Transport
 from feedweir.acquire.http_rules import Headers
 from feedweir.acquire.landing import LandingLog
+from feedweir.acquire.refresh.state import SourceState
 from feedweir.acquire.websub import Hub, Lease, LeaseStatus, Verdict
 from feedweir.catalog import Catalog, FetchState, SourceRecord
 from feedweir.keeper.source_states import SourceMemory, saved, state_of
@@ -147,8 +148,7 @@ class Leases:
 
 def leased(record: SourceRecord, lease: Lease, now: datetime) -> FetchState:
     """The state of a source with its lease, and looked at as rarely as that allows."""
-    state = replace(state_of(record), pushed_until=websub.pushed_until(lease, now))
-    kept = saved(record, state)
+    kept = saved(record, _pushed(state_of(record), websub.pushed_until(lease, now), now))
     return replace(
         kept,
         hub=lease.hub.url,
@@ -157,6 +157,15 @@ def leased(record: SourceRecord, lease: Lease, now: datetime) -> FetchState:
         hub_lease_until=lease.expires_at,
         refresh={**kept.refresh, "lease": _plain(lease)},
     )
+
+
+def _pushed(state: SourceState, until: datetime | None, now: datetime) -> SourceState:
+    """From now until then a hub pushes; when it begins to, one more look finds what it did not push."""
+    was_pushed = state.pushed_until is not None and state.pushed_until > now
+    if until is None or was_pushed:
+        return replace(state, pushed_until=until)
+    soon = state.next_at if state.failures else min(state.next_at, max(state.not_before or now, now))
+    return replace(state, pushed_until=until, pushed_since=now, next_at=soon)
 
 
 def lease_of(record: SourceRecord) -> Lease | None:

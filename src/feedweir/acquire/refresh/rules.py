@@ -70,7 +70,9 @@ def replanned(state: SourceState, now: datetime, rules: RefreshRules) -> SourceS
     if state.every_s:
         wanted = state.looked_at + timedelta(seconds=state.every_s)
     elif state.pushed_until is not None and state.pushed_until > now:
-        wanted = min(state.pushed_until, latest)
+        # Once a hub pushes, one look finds what came before it began to; from then on looks are a precaution.
+        is_complete = state.pushed_since is None or state.looked_at >= state.pushed_since
+        wanted = min(state.pushed_until, latest) if is_complete else earliest
     else:
         wanted = rules.policy.next_look(state.history, state.looked_at, earliest, latest)
     moment = jittered(state.source, state.looked_at, max(wanted, earliest), rules)

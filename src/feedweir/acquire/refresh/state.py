@@ -51,6 +51,8 @@ class SourceState:
     """Every host the last look had to ask."""
     pushed_until: datetime | None = None
     """Until then a hub brings what is new (`websub.pushed_until`), and looks are only a precaution."""
+    pushed_since: datetime | None = None
+    """When the hub began to: what was published between the last look before and then only a look can find."""
     every_s: float = 0.0
     """How often its registration wants it looked at; 0 leaves that to the policy."""
     hints: Hints = Hints()
@@ -66,7 +68,7 @@ def to_json(state: SourceState) -> str:
 def from_json(text: str) -> SourceState:
     """The state that `to_json` wrote; fields that an older version did not know have their defaults."""
     fields: dict[str, Any] = _with_tuples(json.loads(text))
-    for name in ("next_at", "not_before", "looked_at", "pushed_until"):
+    for name in ("next_at", "not_before", "looked_at", "pushed_until", "pushed_since"):
         if fields.get(name):
             fields[name] = datetime.fromisoformat(fields[name])
     fields["validators"] = Validators(**fields.get("validators", {}))
