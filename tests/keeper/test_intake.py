@@ -309,6 +309,7 @@ def test_what_came_between_the_last_look_and_the_lease_is_looked_for_once_more(
     origin.shows("/feed", rss("2", "1"))
     hub.push(origin.url("/feed"), rss("3"))
     house.digest(loop)
+    house.clock.now += timedelta(seconds=5)
     assert loop.fetch_once() == 1
     house.digest(loop)
     assert house.titles("News") == ["Title of 1", "Title of 2", "Title of 3"]
