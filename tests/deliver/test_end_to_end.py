@@ -2,167 +2,179 @@
 
 from __future__ import annotations
 
+import json
 import random
-import subprocess
-import sys
-import threading
-import time
-import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
 from feedweir import Weir
-from feedweir.catalog import NewFeed
+from feedweir.catalog import Catalog
 from tests.deliver.house import free_port
+from tests.deliver.life import Life
+from tests.deliver.readers import StreamReader
 from tests.deliver.web_of_feeds import HOSTILE, WebOfFeeds, web_of_feeds
 
-ROOT = Path(__file__).parents[2]
+MAIL, DIGEST, HOOK, ONE, PUSH = "all@example.org", "digest@example.org", "/hook/all", "/hook/one", "/push/all"
 
 
-@dataclass
+@dataclass(frozen=True)
 class Scene:
     """How much of everything."""
 
     sources: int
     rounds: int
     kills: int
-    patience_s: float
+    interval_s: float
+    """How often a source is looked at."""
+    patience_s: float = 120
+    engine: str = "process"
     seed: int = 1
 
-
-class Life:
-    """The process under test: born, killed, born again."""
-
-    def __init__(self, data: Path, port: int, smtp_port: int) -> None:
-        self._command = [sys.executable, "-m", "tests.deliver.living", str(data), str(port), str(smtp_port)]
-        self._log = (data.parent / "living.log").open("ab")
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def begin(self) -> None:
-        self._process = subprocess.Popen(self._command, cwd=ROOT, stdout=self._log, stderr=self._log)
-
-    def kill(self) -> None:
-        assert self._process is not None
-        self._process.kill()
-        self._process.wait()
-
-    def __enter__(self) -> Life:
-        self.begin()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.kill()
-        self._log.close()
+    def stories(self, rounds: int) -> list[str]:
+        """Everything that the origin has shown by then."""
+        return sorted(f"{number}/{count}" for number in range(self.sources) for count in range(1, rounds + 1))
 
 
-def subscribe_all(data: Path, scene: Scene, world: WebOfFeeds) -> None:
-    """Every source, the hostile ones too; one feed of all, and one of some; readers of every kind."""
-    with Weir.open(data) as weir:
-        goods = {f"Good{number}": f"{world.url}/good/{number}" for number in range(scene.sources)}
-        weir.catalog.feeds.add([source(name, url, weir.clock()) for name, url in goods.items()])
-        lines = [f"register feed {world.url}/bad/{kind} as Bad_{kind}" for kind in HOSTILE]
-        lines += ["create feed Everything from * where title contains 'story'"]
-        lines += ["create feed Second from Everything where title = 'story 1/2' or title contains '2'"]
-        lines += [
-            "subscribe to Everything output mail 'all@example.org' at most 20 items per message",
-            "subscribe to Everything output mail 'digest@example.org' after 7 items or 2 seconds",
-            f"subscribe to Everything output webhook {world.url}/hook/all at most 3 items per message",
-            f"subscribe to Good1 output webhook {world.url}/hook/one",
-            "subscribe to Everything output file 'all.json'",
-        ]
-        weir.execute(";\n".join(lines))
-
-
-def source(name: str, url: str, now: datetime) -> NewFeed:
-    statement = f"register feed '{url}' as {name}"
-    return NewFeed(name=name, kind="source", statement=statement, url=url, created_at=now)
+def subscribe_all(weir: Weir, scene: Scene, world: WebOfFeeds) -> None:
+    """Every source, the hostile ones too; one feed of all; readers of every kind."""
+    lines = [f"register feed {world.good_url(number)} as Good{number}" for number in range(scene.sources)]
+    lines += [f"register feed {world.bad_url(kind)} as Bad_{kind}" for kind in HOSTILE]
+    lines += [
+        "create feed Everything from * where title contains 'story'",
+        f"subscribe to Everything output mail '{MAIL}' at most 40 items per message",
+        f"subscribe to Everything output mail '{DIGEST}' after 7 items or 2 seconds",
+        f"subscribe to Everything output webhook {world.url}{HOOK} at most 30 items per message",
+        f"subscribe to Good1 output webhook {world.url}{ONE}",
+        "subscribe to Everything output file 'all.json'",
+        "subscribe to Everything as Live output stream",
+    ]
+    weir.execute(";\n".join(lines))
 
 
 def join_hub(port: int, world: WebOfFeeds) -> None:
     form = {
         "hub.mode": "subscribe",
         "hub.topic": f"http://127.0.0.1:{port}/feeds/Everything.atom",
-        "hub.callback": f"{world.url}/push/all",
+        "hub.callback": f"{world.url}{PUSH}",
         "hub.secret": "s",
     }
-    urllib.request.urlopen(f"http://127.0.0.1:{port}/hub", urlencode(form).encode(), timeout=5).close()
+    urllib.request.urlopen(f"http://127.0.0.1:{port}/hub", urlencode(form).encode(), timeout=30).close()
 
 
-def until(is_done: Callable[[], bool], patience_s: float) -> bool:
-    """Other processes are waited for, so time passes as it does."""
-    end, pause = time.monotonic() + patience_s, threading.Event()
-    while not is_done():
-        if time.monotonic() > end:
-            return False
-        pause.wait(0.1)
-    return True
+def has_lease(catalog: Catalog) -> bool:
+    return any(each.channel == "websub" for each in catalog.subscriptions.all())
 
 
-def is_open(port: int) -> bool:
-    try:
-        urllib.request.urlopen(f"http://127.0.0.1:{port}/feeds/Everything.rss?limit=1", timeout=5).close()
-    except (OSError, urllib.error.URLError):
-        return False
-    return True
+def is_drained(catalog: Catalog) -> bool:
+    return set(catalog.outbox.counts()) <= {"sent"}
 
 
-def has_lease(data: Path) -> bool:
-    with Weir.open(data) as weir:
-        return any(each.channel == "websub" for each in weir.catalog.subscriptions.all())
+def a_moment(luck: random.Random, scene: Scene, world: WebOfFeeds, life: Life) -> Callable[[], bool]:
+    """When to kill: right after the start, amid requests, or amid messages."""
+    kind = luck.choice(("started", "asking", "sending"))
+    asked = world.requests + luck.randint(1, max(scene.sources // 2, 2))
+    taken = world.readers.messages + luck.randint(1, max(scene.sources // 50, 2))
+    if kind == "started":
+        return life.is_open
+    if kind == "asking":
+        return lambda: world.requests >= asked
+    most = len(scene.stories(world.published))
+    return lambda: world.readers.messages >= taken or world.readers.count_of(MAIL) >= most
+
+
+def publish_and_kill(scene: Scene, world: WebOfFeeds, life: Life) -> None:
+    luck = random.Random(scene.seed)
+    moments = [luck.randint(1, scene.kills) for _ in range(scene.rounds - 1)]
+    for turn in range(1, scene.kills + 1):
+        for _ in range(moments.count(turn)):
+            world.publish(world.published + 1)
+        life.wait(a_moment(luck, scene, world, life))
+        life.kill()
+        world.forget_times()
+        life.begin()
+    assert world.published == scene.rounds
+
+
+def wait_for_readers(
+    scene: Scene, world: WebOfFeeds, stream: StreamReader, life: Life, catalog: Catalog
+) -> None:
+    expected, readers = len(scene.stories(scene.rounds)), world.readers
+
+    def counts() -> tuple[int, ...]:
+        return (*(readers.count_of(each) for each in (MAIL, DIGEST, HOOK)), len(stream.stories))
+
+    life.wait(lambda: min(counts()) >= expected, counts)
+    life.wait(lambda: is_drained(catalog), lambda: readers.messages)
+
+
+def check_readers(scene: Scene, world: WebOfFeeds, stream: StreamReader) -> None:
+    expected, readers = scene.stories(scene.rounds), world.readers
+    for reader in (MAIL, DIGEST, HOOK):
+        assert differences(readers.stories_of(reader), expected) == {}, reader
+    assert differences(stream.stories, expected) == {}
+    assert readers.stories_of(ONE) == [f"1/{count}" for count in range(1, scene.rounds + 1)]
+    assert not readers.contradictions
+    # The lease began when some had already come: what came since, once.
+    pushed = Counter(readers.stories_of(PUSH))
+    assert max(pushed.values()) == 1
+    assert {f"{number}/{scene.rounds}" for number in range(scene.sources)} <= set(pushed)
+
+
+def differences(found: list[str], expected: list[str]) -> dict[str, int]:
+    """How often a story came too often (or, below nought, too seldom)."""
+    excess = Counter(found)
+    excess.subtract(expected)
+    return {story: times for story, times in sorted(excess.items()) if times}
+
+
+def check_shelves(scene: Scene, weir: Weir) -> None:
+    """The feed has every story once, and the file its newest ones."""
+    expected = scene.stories(scene.rounds)
+    items = weir.items("Everything", limit=2 * len(expected))
+    assert differences([item.identity for item in items], expected) == {}
+    file = json.loads((weir.directory.root / "outputs" / "all.json").read_bytes())
+    assert [entry["title"] for entry in file["items"]] == [item.title for item in items[:50]]
 
 
 def run_scene(scene: Scene, tmp_path: Path) -> None:
-    luck, data, port = random.Random(scene.seed), tmp_path / "data", free_port()
-    pause = threading.Event()
-    with web_of_feeds(scene.seed) as world:
-        subscribe_all(data, scene, world)
-        with Life(data, port, world.smtp_port) as life:
-            assert until(lambda: is_open(port), scene.patience_s)
+    data, port = tmp_path / "data", free_port()
+    with web_of_feeds(scene.seed) as world, Weir.open(data) as weir:
+        subscribe_all(weir, scene, world)
+        arguments = (world.smtp_port, scene.interval_s, scene.engine)
+        with (
+            StreamReader(port, "/subscriptions/Live/events") as stream,
+            Life(data, *arguments, port=port, patience_s=scene.patience_s) as life,
+        ):
+            life.wait(life.is_open)
             join_hub(port, world)
-            assert until(lambda: has_lease(data), scene.patience_s)
-            world.published = 2
-            for turn in range(max(scene.rounds, scene.kills)):
-                pause.wait(luck.uniform(0.5, 3.0))
-                world.published = min(2 + turn, scene.rounds)
-                if turn < scene.kills:
-                    life.kill()
-                    life.begin()
-            world.published = scene.rounds
-            expected = sorted(
-                f"{number}/{count}" for number in range(scene.sources) for count in range(1, scene.rounds + 1)
-            )
-            readers = ("all@example.org", "digest@example.org", "/hook/all")
-            everyone = lambda: all(len(world.stories_of(each)) >= len(expected) for each in readers)  # noqa: E731
-            assert until(everyone, scene.patience_s), {r: len(world.stories_of(r)) for r in readers}
-            assert until(lambda: is_drained(data), scene.patience_s)
-        for reader in readers:
-            assert world.stories_of(reader) == expected
-        assert world.stories_of("/hook/one") == [f"1/{count}" for count in range(1, scene.rounds + 1)]
-        assert not world.contradictions
-        # The lease began when some had already come: what came since, once.
-        pushed = world.stories_of("/push/all")
-        assert len(pushed) == len(set(pushed))
-        assert {f"{number}/{scene.rounds}" for number in range(scene.sources)} <= set(pushed)
-        assert (data / "outputs" / "all.json").exists()
+            life.wait(lambda: has_lease(weir.catalog))
+            life.wait(lambda: world.hub.leases > 0)
+            publish_and_kill(scene, world, life)
+            wait_for_readers(scene, world, stream, life, weir.catalog)
+        check_readers(scene, world, stream)
+        check_shelves(scene, weir)
+        assert not world.impolite
+        assert world.hub.pushes, "some sources are pushed"
         assert all(world.polls[f"/bad/{kind}"] for kind in HOSTILE), "the hostile were asked too"
 
 
-def is_drained(data: Path) -> bool:
-    with Weir.open(data) as weir:
-        return set(weir.catalog.outbox.counts()) <= {"sent"}
-
-
 def test_everything_that_was_shown_arrives_once_at_every_reader(tmp_path: Path) -> None:
-    run_scene(Scene(sources=12, rounds=3, kills=2, patience_s=120), tmp_path)
+    run_scene(Scene(sources=40, rounds=3, kills=2, interval_s=1), tmp_path)
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(3_600)
 def test_ten_thousand_sources_and_a_process_that_dies_again_and_again(tmp_path: Path) -> None:
-    run_scene(Scene(sources=10_000, rounds=3, kills=12, patience_s=1_500), tmp_path)
+    run_scene(Scene(sources=10_000, rounds=3, kills=10, interval_s=20, patience_s=300), tmp_path)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3_600)
+def test_spark_dies_again_and_again_between_the_web_and_its_readers(tmp_path: Path) -> None:
+    run_scene(Scene(sources=500, rounds=4, kills=5, interval_s=5, patience_s=300, engine="spark"), tmp_path)
