@@ -16,13 +16,17 @@ from feedweir.match.dictionary_kernels import (
     LONG_PREFIX,
     Dictionary,
     fill,
+    fill_filter,
     look_up,
+    look_up_few,
     look_up_prefixes,
 )
 
 _ROOM = 1.5
 _SMALL, _SMALL_ROOM = 20_000, 6.0
 """Few strings get more slots: nearly all that is looked up is not among them, and is to find an empty slot at once."""
+_FILTERED, _FILTER_BITS = 20_000, 8
+"""Strings up to which there is a filter, and its bits for each at least."""
 Bytes = npt.NDArray[np.uint8]
 
 
@@ -45,7 +49,17 @@ def packed_dictionary(
         size *= 2
     slots = np.full(2 * size, EMPTY, np.uint64)
     fill(hashes, starts, exact_bytes, slots)
-    return Dictionary(frozen(slots), frozen(starts.astype(np.int32)), frozen(text))
+    return Dictionary(
+        frozen(slots), frozen(starts.astype(np.int32)), frozen(text), frozen(_filter_of(hashes))
+    )
+
+
+def _filter_of(hashes: npt.NDArray[np.uint64]) -> Bytes:
+    if not 0 < len(hashes) <= _FILTERED:
+        return np.empty(0, np.uint8)
+    bits = np.zeros(1 << (_FILTER_BITS * len(hashes) // 8).bit_length(), np.uint8)
+    fill_filter(hashes, bits)
+    return bits
 
 
 def packed(strings: Sequence[bytes]) -> tuple[Bytes, npt.NDArray[np.int64], npt.NDArray[np.int32]]:
@@ -74,6 +88,19 @@ def find_tokens(dictionary: Dictionary, tokens: Tokens, entries: npt.NDArray[np.
         entries.fill(-1)
     elif len(entries):
         look_up(dictionary, tokens.hashes, frozen(tokens.text), tokens.starts, tokens.lengths, entries)
+
+
+def known_tokens(
+    dictionary: Dictionary, tokens: Tokens
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """(offsets of rows, entries, tokens) of those that a dictionary with a filter has."""
+    offsets = np.zeros(len(tokens.offsets), np.int64)
+    if not len(tokens.hashes):
+        return offsets, np.empty(0, np.int32), np.empty(0, np.int32)
+    entries, known = look_up_few(
+        dictionary, tokens.offsets, tokens.hashes, frozen(tokens.text), tokens.starts, tokens.lengths, offsets
+    )
+    return offsets, entries, known
 
 
 def entries_of_strings(dictionary: Dictionary, strings: Sequence[bytes]) -> npt.NDArray[np.int32]:

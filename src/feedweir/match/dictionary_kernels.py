@@ -15,7 +15,7 @@ LONG_PREFIX = 63
 EMPTY = np.uint64(2**64 - 1)
 
 _AT_ONCE = 64
-_ONE, _TWO = np.uint64(1), np.uint64(2)
+_ONE, _TWO, _THREE, _SEVEN = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(7)
 
 
 class Dictionary(NamedTuple):
@@ -27,6 +27,9 @@ class Dictionary(NamedTuple):
     slots: Any
     starts: Any
     text: Any
+    filter: Any
+    """A bit for the highest bits of every hash, a power of two of them: nearly all of what is looked up is not among
+    few strings, and is told so by what lies in the nearest cache. Many strings have none."""
 
 
 @njit(cache=True)
@@ -84,7 +87,7 @@ def look_up(dictionary, hashes, text, starts, lengths, entries):  # type: ignore
 
     The slots of some dozens are asked for before the first is read, so that the memory fetches many at once.
     """
-    slots, entry_starts, entry_text = dictionary
+    slots, entry_starts, entry_text, _ = dictionary
     mask = uint64(len(slots) - 1)
     n = len(hashes)
     for base in range(0, n, _AT_ONCE):
@@ -96,12 +99,68 @@ def look_up(dictionary, hashes, text, starts, lengths, entries):  # type: ignore
             entries[j] = _entry_of(slots, entry_starts, entry_text, hashes[j], text, starts[j], lengths[j])
 
 
+@njit(cache=True)
+def fill_filter(hashes, filter_bits):  # type: ignore[no-untyped-def]
+    """Set the bit of every hash."""
+    shift = _shift_of(filter_bits)
+    for h in hashes:
+        place = h >> shift
+        filter_bits[place >> _THREE] |= np.uint8(1) << np.uint8(place & _SEVEN)
+
+
+@njit(inline="always")
+def _shift_of(filter_bits):  # type: ignore[no-untyped-def]
+    """How far hashes are shifted to be places in a filter of so many bits."""
+    shift = uint64(64)
+    size = uint64(len(filter_bits)) << _THREE
+    while size > _ONE:
+        size >>= _ONE
+        shift -= _ONE
+    return shift
+
+
+@njit(cache=True, nogil=True)
+def look_up_few(dictionary, offsets, hashes, text, starts, lengths, known_offsets):  # type: ignore[no-untyped-def]
+    """Of the tokens of every row those that have an entry: (entries, tokens); `known_offsets` tells of which rows."""
+    slots, entry_starts, entry_text, filter_bits = dictionary
+    mask = uint64(len(slots) - 1)
+    shift = _shift_of(filter_bits)
+    longest = 0
+    for row in range(len(offsets) - 1):
+        longest = max(longest, offsets[row + 1] - offsets[row])
+    passed = np.empty(longest + 1, np.int32)
+    tokens = np.empty(256, np.int32)
+    entries = np.empty(256, np.int32)
+    n = 0
+    known_offsets[0] = 0
+    for row in range(len(offsets) - 1):
+        # without branches: whether a word passes is hard to foresee
+        n_passed = 0
+        for i in range(offsets[row], offsets[row + 1]):
+            place = hashes[uintp(i)] >> shift
+            passed[uintp(n_passed)] = i
+            n_passed += (filter_bits[place >> _THREE] >> np.uint8(place & _SEVEN)) & np.uint8(1)
+        if n + n_passed >= len(entries):
+            more = np.empty(len(entries) + n_passed, np.int32)
+            entries, tokens = np.concatenate((entries, more)), np.concatenate((tokens, more))
+        for k in range(n_passed):
+            ask_for(slots, (hashes[uintp(passed[uintp(k)])] << _ONE) & mask)
+        for k in range(n_passed):
+            j = uintp(passed[uintp(k)])
+            entry = _entry_of(slots, entry_starts, entry_text, hashes[j], text, starts[j], lengths[j])
+            entries[uintp(n)] = entry
+            tokens[uintp(n)] = passed[uintp(k)]
+            n += entry >= 0
+        known_offsets[row + 1] = n
+    return entries[:n], tokens[:n]
+
+
 @njit(cache=True, nogil=True)
 def look_up_prefixes(  # type: ignore[no-untyped-def]
     dictionary, length_masks, first_entry, offsets, text, starts, lengths, positions, row_offsets
 ):
     """The prefixes that tokens open with: (entries, positions), and where those of each row begin."""
-    slots, entry_starts, entry_text = dictionary
+    slots, entry_starts, entry_text, _ = dictionary
     entries = np.empty(64, np.int32)
     places = np.empty(64, np.int32)
     n = 0

@@ -14,7 +14,7 @@ from feedweir.items.attributes import Attribute, AttributeType, attribute_named
 from feedweir.items.text import Tokens, analyse
 from feedweir.match.arrays import Array, frozen
 from feedweir.match.atoms import Axis
-from feedweir.match.dictionary import entries_of_strings, find_tokens, prefixes_of_tokens
+from feedweir.match.dictionary import entries_of_strings, find_tokens, known_tokens, prefixes_of_tokens
 from feedweir.match.index import Index
 from feedweir.match.match_kernels import Streams, Values
 from feedweir.match.scopes import EXTENSIONS
@@ -80,19 +80,47 @@ def _flat(lists: pa.ListArray) -> tuple[Array, pa.Array]:
 def streams_of(index: Index, texts: Texts) -> Streams:
     """The dictionary entries that stand in every field: words field by field, then prefixes field by field."""
     fields = [texts.tokens[field] for field in index.scopes.fields]
+    words = _known_words(index, fields) if len(index.words.filter) else _all_words(index, fields)
+    return _with_prefixes(words, index, fields) if len(index.prefixes.starts) > 1 else words
+
+
+def _all_words(index: Index, fields: list[Tokens]) -> Streams:
+    """Every token of every field, if only as a word that no query names."""
     firsts = np.cumsum([0, *(len(tokens.hashes) for tokens in fields)])
     entries = np.empty(firsts[-1], np.int32)
     for first, tokens in zip(firsts, fields, strict=False):
         find_tokens(index.words, tokens, entries[first : first + len(tokens.hashes)])
-    has_phrases = len(index.checks.phrase_scopes) > 0
-    words = Streams(
-        np.left_shift(np.uint64(1), np.arange(len(fields), dtype=np.uint64)),
-        np.stack([first + tokens.offsets for first, tokens in zip(firsts, fields, strict=False)]),
-        entries,
-        np.concatenate([tokens.positions for tokens in fields]) if has_phrases else np.empty(0, np.int32),
-        len(fields),
+    offsets = [first + tokens.offsets for first, tokens in zip(firsts, fields, strict=False)]
+    positions = [tokens.positions for tokens in fields] if _has_phrases(index) else []
+    return _streams(offsets, entries, positions)
+
+
+def _known_words(index: Index, fields: list[Tokens]) -> Streams:
+    """Only what queries name: of a small set that is little."""
+    found = [known_tokens(index.words, tokens) for tokens in fields]
+    firsts = np.cumsum([0, *(len(entries) for _, entries, _ in found)])
+    offsets = [first + each for first, (each, _, _) in zip(firsts, found, strict=False)]
+    known = [places for _, _, places in found]
+    positions = (
+        [tokens.positions[places] for tokens, places in zip(fields, known, strict=True)]
+        if _has_phrases(index)
+        else []
     )
-    return _with_prefixes(words, index, fields) if len(index.prefixes.starts) > 1 else words
+    return _streams(offsets, np.concatenate([entries for _, entries, _ in found]), positions)
+
+
+def _has_phrases(index: Index) -> bool:
+    return len(index.checks.phrase_scopes) > 0
+
+
+def _streams(offsets: list[Array], entries: Array, positions: list[Array]) -> Streams:
+    return Streams(
+        np.left_shift(np.uint64(1), np.arange(len(offsets), dtype=np.uint64)),
+        np.stack(offsets),
+        entries,
+        np.concatenate(positions) if positions else np.empty(0, np.int32),
+        len(offsets),
+    )
 
 
 def _with_prefixes(words: Streams, index: Index, fields: list[Tokens]) -> Streams:
@@ -102,7 +130,7 @@ def _with_prefixes(words: Streams, index: Index, fields: list[Tokens]) -> Stream
     ]
     firsts = len(words.entries) + np.cumsum([0, *(len(entries) for _, entries, _ in found)])
     offsets = [first + each for first, (each, _, _) in zip(firsts, found, strict=False)]
-    has_phrases = len(words.positions) > 0
+    has_phrases = _has_phrases(index)
     return Streams(
         np.concatenate([words.scopes, words.scopes]),
         np.concatenate([words.offsets, np.stack(offsets)]),

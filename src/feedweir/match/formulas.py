@@ -65,6 +65,8 @@ def formulas_of(table: pa.Table, plain: Array, in_trees: InTrees, progress: Prog
         if progress:
             progress(len(plain) + n * n_processes, len(table))
 
+    if n_processes == 1:
+        return read_formulas(table, rows, in_trees, told)
     with TemporaryDirectory() as scratch:
         others = [
             _Elsewhere(table, share, in_trees, Path(scratch) / str(n)) for n, share in enumerate(shares[1:])

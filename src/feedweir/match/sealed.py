@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from feedweir.errors import CompiledSetError
 
-FORMAT = 3
+FORMAT = 4
 MANIFEST = "manifest.json"
 _REBUILD = "it can be rebuilt from its queries"
 
