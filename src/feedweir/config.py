@@ -80,6 +80,8 @@ class Settings:
     """What links in messages are signed with; made once and kept in the catalog when empty."""
     notify: bool = False
     """Whether `output notify` may be used: Apprise goes wherever a URL says, to private addresses too."""
+    keep_sent_days: float = 90.0
+    """How long deliveries that were made stay in the outbox and in the delivery log; 0 keeps them for ever."""
     contact: str = ""
     """A URL that publishers may turn to; part of the User-Agent."""
 

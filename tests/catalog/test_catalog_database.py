@@ -19,6 +19,7 @@ PUBLISHED = {
     "0003_secrets": "5cb2e7b60efcc5f9",
     "0004_feed_names": "c2f4f4f11cc01a04",
     "0005_candidates": "1986d53db7020ecb",
+    "0006_forgotten": "20959a5518c782be",
 }
 """Steps that somebody may have run are never edited: a change is a new step, and a new line here."""
 

@@ -2,10 +2,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from feedweir.catalog import Catalog, NewEntry, NewFeed, NewSubscription, Outcome, Rhythm, Waiting
+from feedweir.catalog import (
+    Catalog,
+    NewEntry,
+    NewFeed,
+    NewSubscription,
+    Outcome,
+    Rhythm,
+    Waiting,
+    open_catalog,
+)
+from feedweir.catalog.columns import storable_key
 from feedweir.errors import CatalogError
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -194,6 +207,42 @@ def test_sent_entries_can_be_forgotten(catalog: Catalog) -> None:
     assert catalog.outbox.forget_sent(later(2)) == 1
     assert catalog.outbox.counts() == {"claimed": 1}
     assert catalog.deliveries.forget(later(2)) == 1
+
+
+def test_what_was_sent_and_forgotten_is_not_taken_again(catalog: Catalog) -> None:
+    ids = [subscribed(catalog), subscribed(catalog)]
+    catalog.outbox.insert([entry(id_, key) for id_ in ids for key in ("a", "b")], NOW)
+    claimed = catalog.outbox.claim(4, worker="w", now=NOW, lease_s=60, subscription_id=ids[0])
+    catalog.outbox.settle([Outcome(id=each.id, state="sent") for each in claimed], worker="w", now=later(1))
+    assert catalog.outbox.forget_sent(later(2)) == 2
+    assert catalog.outbox.counts() == {"pending": 2}
+    again = [entry(id_, key) for id_ in ids for key in ("a", "b", "c")]
+    assert catalog.outbox.insert(again, later(3)) == 2, "only what is new to each"
+    assert [each.element_key for each in catalog.outbox.entries(subscription_id=ids[0])] == ["c"]
+    assert catalog.outbox.forget_dropped() == 0
+    catalog.subscriptions.set_status(ids[0], "dropped", later(4))
+    assert catalog.outbox.forget_dropped() == 2
+
+
+KEYS = st.sampled_from(["a", "b", "c", "x" * 10_000, "a\x00b", "\ud800", ""])
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), KEYS, st.booleans()), max_size=25))
+@settings(max_examples=20)
+def test_forgetting_changes_nothing_of_what_is_sent(steps: list[tuple[int, str, bool]]) -> None:
+    """Offers, in any order, some after everything so far was sent and forgotten: each element goes once."""
+    with TemporaryDirectory() as folder, open_catalog(f"sqlite:///{folder}/c.sqlite") as catalog:
+        ids = [subscribed(catalog), subscribed(catalog)]
+        sent: list[tuple[int, str]] = []
+        for place, key, forgets in steps:
+            catalog.outbox.insert([entry(ids[place], key)], NOW)
+            claimed = catalog.outbox.claim(9, worker="w", now=NOW, lease_s=60)
+            sent += [(each.subscription_id, each.element_key) for each in claimed]
+            outcomes = [Outcome(id=each.id, state="sent") for each in claimed]
+            catalog.outbox.settle(outcomes, worker="w", now=NOW)
+            if forgets:
+                catalog.outbox.forget_sent(later(1))
+        assert sorted(sent) == sorted({(ids[place], storable_key(key)) for place, key, _ in steps})
 
 
 def test_subscriptions_are_versions_too_and_old_versions_can_be_read(catalog: Catalog) -> None:

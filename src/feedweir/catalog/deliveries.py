@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, select
 from feedweir.catalog import tables
 from feedweir.catalog.database import Database
 from feedweir.catalog.records import Delivery
-from feedweir.catalog.rows import insert_all, take_numbers
+from feedweir.catalog.rows import CHUNK, insert_all, take_numbers
 
 _delivery = tables.delivery
 
@@ -32,8 +32,9 @@ class Deliveries:
         return tuple(Delivery(**row._mapping) for row in rows)
 
     def forget(self, before: datetime) -> int:
-        """Delete lines written before then; returns how many."""
-        statement = delete(_delivery).where(_delivery.c.at < before)
+        """Delete lines written before then, some thousands at most; how many."""
+        oldest = select(_delivery.c.id).where(_delivery.c.at < before).order_by(_delivery.c.id).limit(CHUNK)
+        statement = delete(_delivery).where(_delivery.c.id.in_(oldest.scalar_subquery()))
         return self._database.write(lambda connection: connection.execute(statement).rowcount)
 
 

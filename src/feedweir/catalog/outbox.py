@@ -12,9 +12,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, Select, func, select, update
 
-from feedweir.catalog import deliveries, rhythms, tables
+from feedweir.catalog import deliveries, forgetting, rhythms, tables
 from feedweir.catalog.columns import storable_key
 from feedweir.catalog.database import Database
 from feedweir.catalog.records import Entry, EntryState, NewEntry, Outcome, Waiting
@@ -142,13 +142,17 @@ class Outbox:
         return {row[0]: row[1] for row in rows}
 
     def forget_sent(self, before: datetime) -> int:
-        """Delete entries that were sent before then. Only for times that no batch can be repeated from."""
-        statement = delete(_outbox).where(_outbox.c.state == "sent", _outbox.c.settled_at < before)
-        return self._database.write(lambda connection: connection.execute(statement).rowcount)
+        """Take entries that were sent before then out, some thousands at most; how many. They stay known as sent."""
+        return self._database.write(lambda connection: forgetting.forget_sent(connection, before))
+
+    def forget_dropped(self) -> int:
+        """Forget also that something was sent to subscriptions that are no more; how many elements that were."""
+        return self._database.write(forgetting.forget_dropped)
 
 
 def insert(connection: Connection, entries: Sequence[NewEntry], now: datetime) -> int:
     """Add what is not there yet, in the order given; what is for dropped subscriptions is left out."""
+    entries = forgetting.not_forgotten(connection, entries)
     if not entries:
         return 0
     wanted = (entry.subscription_id for entry in entries)

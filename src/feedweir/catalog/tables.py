@@ -144,6 +144,13 @@ outbox = Table(
     Column("settled_at", Moment),
 )
 
+forgotten = Table(
+    "forgotten",
+    metadata,
+    Column("subscription_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("mark", BigInteger, primary_key=True, autoincrement=False),
+)
+
 delivery = Table(
     "delivery",
     metadata,

@@ -31,6 +31,7 @@ _TABLES = (
     tables.atom_statistics,
     tables.failure,
     tables.outbox,
+    tables.forgotten,
     tables.delivery,
     tables.batch,
 )

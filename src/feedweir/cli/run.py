@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, ExitStack
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -142,7 +143,7 @@ def _service(
 ) -> Service:
     start_query = _spark_query(weir, settings, spark)
     if not settings.fetch:
-        return Service(weir, start_query, None)
+        return Service(weir, start_query, None, keep_sent=_keep_sent(settings))
     fetch_loop = FetchLoop(
         weir.catalog,
         weir.log,
@@ -156,7 +157,11 @@ def _service(
         leases=leases,
         opening=_fetching_executors(weir, settings) if _is_on_executors(settings) else None,
     )
-    return Service(weir, start_query, fetch_loop)
+    return Service(weir, start_query, fetch_loop, keep_sent=_keep_sent(settings))
+
+
+def _keep_sent(settings: Settings) -> timedelta | None:
+    return timedelta(days=settings.keep_sent_days) if settings.keep_sent_days else None
 
 
 def _crawl_options(settings: Settings) -> CrawlOptions:

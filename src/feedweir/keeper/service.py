@@ -6,11 +6,13 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Protocol
 
 from feedweir.engine.batches import Manifest
 from feedweir.errors import FeedweirError
 from feedweir.keeper.fetching import FetchLoop
+from feedweir.keeper.forgetting import Forgetting
 from feedweir.keeper.weir import Weir
 
 _log = logging.getLogger(__name__)
@@ -55,10 +57,13 @@ class Service:
         weir: Weir,
         start_query: Callable[[Callable[[Manifest], None]], RunningQuery],
         fetch_loop: FetchLoop | None,
+        *,
+        keep_sent: timedelta | None = None,
     ) -> None:
         self._weir = weir
         self._start_query = start_query
         self._fetch_loop = fetch_loop
+        self._forgetting = Forgetting(keep_sent)
         self._query: RunningQuery | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="feedweir-watch", daemon=True)
@@ -121,6 +126,7 @@ class Service:
         if self._batches - self._tidied_at >= _TIDY_EVERY:
             self._tidied_at = self._batches
             self._weir.tidy()
+        self._forgetting.tend(self._weir.catalog, self._weir.clock())
 
 
 def _first_line(error: Exception | None) -> str:

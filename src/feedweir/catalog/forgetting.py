@@ -1,0 +1,90 @@
+"""What was sent long ago leaves the outbox and stays known: sixteen bytes for an element that must not be sent again.
+
+A source may show an item again after years, as an edit, and the batch that holds it offers it to its subscriptions like
+any other. The marks answer for the entries that are no longer there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from hashlib import blake2b
+from itertools import groupby
+from operator import attrgetter
+from typing import Any
+
+from sqlalchemy import Connection, delete, select
+
+from feedweir.catalog import tables
+from feedweir.catalog.columns import storable_key
+from feedweir.catalog.records import NewEntry
+from feedweir.catalog.rows import CHUNK, chunks, upsert_all
+
+_outbox = tables.outbox
+_subscription = tables.subscription
+_forgotten = tables.forgotten
+
+
+def forget_sent(connection: Connection, before: datetime, most: int = CHUNK) -> int:
+    """Take entries that were sent before then out of the outbox, at most so many; how many that were."""
+    query = select(_outbox.c.id, _outbox.c.subscription_id, _outbox.c.element_key, _subscription.c.status)
+    query = query.join(_subscription, _subscription.c.id == _outbox.c.subscription_id)
+    query = query.where(_outbox.c.state == "sent", _outbox.c.settled_at < before).limit(most)
+    rows = connection.execute(query.order_by(_outbox.c.settled_at).with_for_update(of=_outbox)).all()
+    marks = [_mark_row(row) for row in rows if row.status != "dropped"]
+    if marks:
+        upsert_all(connection, _forgotten, marks, ["subscription_id", "mark"], None)
+    connection.execute(delete(_outbox).where(_outbox.c.id.in_([row.id for row in rows])))
+    return len(rows)
+
+
+def forget_dropped(connection: Connection) -> int:
+    """Delete the marks of subscriptions that are no more: nothing is offered to them. How many that were."""
+    dropped = select(_subscription.c.id).where(_subscription.c.status == "dropped")
+    return connection.execute(
+        delete(_forgotten).where(_forgotten.c.subscription_id.in_(dropped.scalar_subquery()))
+    ).rowcount
+
+
+def not_forgotten(connection: Connection, entries: Sequence[NewEntry]) -> Sequence[NewEntry]:
+    """The entries whose elements were not sent, as far as only the marks know it."""
+    known = _with_marks(connection, {entry.subscription_id for entry in entries})
+    if not known:
+        return entries
+    marked = [entry for entry in entries if entry.subscription_id in known]
+    refused: set[tuple[int, str]] = set()
+    by_subscription = attrgetter("subscription_id")
+    for id_, group in groupby(sorted(marked, key=by_subscription), key=by_subscription):
+        keys = {mark_of(storable_key(entry.element_key)): entry.element_key for entry in group}
+        refused.update((id_, keys[mark]) for mark in _found(connection, id_, sorted(keys)))
+    return [entry for entry in entries if (entry.subscription_id, entry.element_key) not in refused]
+
+
+def mark_of(stored_key: str) -> int:
+    """A number of 64 bits, the same on every machine."""
+    digest = blake2b(stored_key.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def _mark_row(row: Any) -> dict[str, int]:
+    return {"subscription_id": row.subscription_id, "mark": mark_of(row.element_key)}
+
+
+def _with_marks(connection: Connection, ids: set[int]) -> set[int]:
+    """Those of the subscriptions that anything was forgotten of: mostly none, and then nothing else is asked."""
+    found: set[int] = set()
+    for chunk in chunks(sorted(ids)):
+        has_marks = (
+            select(_forgotten.c.mark).where(_forgotten.c.subscription_id == _subscription.c.id).exists()
+        )
+        query = select(_subscription.c.id).where(_subscription.c.id.in_(chunk), has_marks)
+        found.update(connection.execute(query).scalars())
+    return found
+
+
+def _found(connection: Connection, subscription_id: int, marks: Sequence[int]) -> list[int]:
+    found: list[int] = []
+    for chunk in chunks(marks):
+        query = select(_forgotten.c.mark).where(_forgotten.c.subscription_id == subscription_id)
+        found += connection.execute(query.where(_forgotten.c.mark.in_(chunk))).scalars()
+    return found

@@ -1,0 +1,71 @@
+"""Deliveries are kept for a while; what was sent stays known for ever."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from feedweir import Weir
+from feedweir.catalog import Outcome
+from feedweir.keeper.forgetting import Forgetting
+
+START = datetime(2026, 6, 1, 12, tzinfo=UTC)
+KEEP = timedelta(days=90)
+
+
+class Clock:
+    now = START
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+def document(*items: tuple[int, str]) -> bytes:
+    shown = "".join(f"<item><guid>{guid}</guid><title>{title}</title></item>" for guid, title in items)
+    return f"<rss version='2.0'><channel><title>Post</title>{shown}</channel></rss>".encode()
+
+
+def sent(weir: Weir) -> list[str]:
+    """Send everything that is due, as a sender would; the elements that went."""
+    now = weir.clock()
+    entries = weir.catalog.outbox.claim(100, worker="w", now=now, lease_s=60)
+    outcomes = [Outcome(id=entry.id, state="sent") for entry in entries]
+    weir.catalog.outbox.settle(outcomes, worker="w", now=now)
+    return [entry.element_key.partition("\n")[2] for entry in entries]
+
+
+def test_an_edit_is_not_sent_again_even_when_the_delivery_is_forgotten(tmp_path: Path) -> None:
+    clock = Clock()
+    with Weir.open(tmp_path, clock=clock) as weir:
+        weir.execute(
+            "register feed http://post.example/ as Post; subscribe to Post as Ann output file 'a.rss'"
+        )
+        weir.push("Post", document((1, "One"), (2, "Two")))
+        weir.run()
+        assert sorted(sent(weir)) == ["1", "2"]
+        clock.now += timedelta(days=91)
+        assert Forgetting(KEEP).tend(weir.catalog, clock.now) == 2
+        assert weir.catalog.outbox.counts() == {}
+        (record,) = weir.catalog.subscriptions.all()
+        assert weir.catalog.deliveries.of(record.id) == ()
+        weir.push("Post", document((1, "One, corrected"), (3, "Three")))
+        weir.run()
+        assert sent(weir) == ["3"]
+        assert [item.title for item in weir.items("Post")] == ["One, corrected", "Three", "Two"]
+
+
+def test_it_is_done_once_a_day_and_not_at_all_when_everything_is_to_be_kept(tmp_path: Path) -> None:
+    clock = Clock()
+    with Weir.open(tmp_path, clock=clock) as weir:
+        weir.execute(
+            "register feed http://post.example/ as Post; subscribe to Post as Ann output file 'a.rss'"
+        )
+        forgetting = Forgetting(KEEP)
+        assert forgetting.tend(weir.catalog, clock.now) == 0
+        weir.push("Post", document((1, "One")))
+        weir.run()
+        sent(weir)
+        last_year = clock.now + timedelta(days=365)
+        assert forgetting.tend(weir.catalog, clock.now + timedelta(hours=23)) == 0
+        assert Forgetting(None).tend(weir.catalog, last_year) == 0
+        assert forgetting.tend(weir.catalog, last_year) == 1
