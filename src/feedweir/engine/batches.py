@@ -59,12 +59,14 @@ class Receipt:
     """What a task wrote and learnt."""
 
     items_file: str
-    elements_file: str
+    element_files: tuple[str, ...]
     item_count: int
     element_count: int
     sources: dict[str, SourceReport]
     hidden_count: int = 0
     """How many of the elements are of streams that only joins read."""
+    held_count: int = 0
+    """The most pairs of a feed and an item that it had in memory at a time."""
     feed_failures: dict[str, str] = field(default_factory=dict)
     """By the feed's id why it could not be judged on some item."""
 
@@ -82,7 +84,8 @@ class Receipt:
 
     @staticmethod
     def from_json(value: dict[str, Any]) -> Receipt:
-        return Receipt(**{**value, "sources": _sources_of(value)})
+        files = tuple(value["element_files"])
+        return Receipt(**{**value, "element_files": files, "sources": _sources_of(value)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +134,14 @@ def _sources_of(value: dict[str, Any]) -> dict[str, SourceReport]:
 
 def manifest_of(assignment: Assignment, receipts: Iterable[Receipt]) -> Manifest:
     """What a batch published, from the receipts of its tasks, whatever order they came in."""
-    receipts = sorted(receipts, key=lambda receipt: receipt.elements_file)
+    receipts = sorted(receipts, key=lambda receipt: receipt.items_file)
     sources = {name: report for receipt in receipts for name, report in receipt.sources.items()}
     return Manifest(
         after=assignment.after,
         upto=assignment.upto,
         version=assignment.version,
         item_files=tuple(receipt.items_file for receipt in receipts if receipt.item_count),
-        element_files=tuple(receipt.elements_file for receipt in receipts if receipt.element_count),
+        element_files=tuple(name for receipt in receipts for name in receipt.element_files),
         item_count=sum(receipt.item_count for receipt in receipts),
         element_count=sum(receipt.element_count - receipt.hidden_count for receipt in receipts),
         sources=dict(sorted(sources.items())),

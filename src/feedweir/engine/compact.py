@@ -6,6 +6,7 @@ from itertools import groupby
 
 from feedweir.engine.batches import PARTS, Manifest
 from feedweir.engine.directory import DataDirectory
+from feedweir.engine.runs import write_merged
 from feedweir.engine.seen import SeenLog
 from feedweir.engine.store import Store
 
@@ -57,7 +58,7 @@ def _merge(store: Store, run: list[Manifest]) -> None:
         upto=newest.upto,
         version=newest.version,
         item_files=(f"{name}.parquet",) if any(manifest.item_files for manifest in run) else (),
-        element_files=(f"{name}.arrow",) if any(manifest.element_files for manifest in run) else (),
+        element_files=write_merged(store, name, store.element_runs(run)),
         item_count=sum(manifest.item_count for manifest in run),
         element_count=sum(manifest.element_count for manifest in run),
         batches=sum(manifest.batches for manifest in run),
@@ -66,8 +67,6 @@ def _merge(store: Store, run: list[Manifest]) -> None:
     )
     if merged.item_files:
         store.write_items(merged.item_files[0], store.item_table(run))
-    if merged.element_files:
-        store.write_elements(merged.element_files[0], store.element_table(run))
     if merged.annotation_files:
         store.write_annotations(merged.annotation_files[0], store.annotation_table(run))
     if merged.made_files:

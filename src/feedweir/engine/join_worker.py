@@ -11,21 +11,25 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from feedweir.engine.annotating import AnnotationStages
 from feedweir.engine.batches import Assignment, Manifest
 from feedweir.engine.constructed import Construction
 from feedweir.engine.directory import DataDirectory
+from feedweir.engine.documents import JoinInput
 from feedweir.engine.join_plans import JoinSet, load_joins, shards_in
-from feedweir.engine.joining import Joined, JoinInput, join_batch
+from feedweir.engine.joined import Joined, JoinState
+from feedweir.engine.joining import join_batch
 from feedweir.engine.patterns import LONG_AGO, PatternRounds, PatternState, times_of
 from feedweir.engine.sets import joins_path
 from feedweir.engine.store import Store
-from feedweir.engine.windows import StoredHistory
 from feedweir.engine.witnessing import WitnessLog, witnesses_in
 from feedweir.errors import CompiledSetError
 from feedweir.items.model import Item
-from feedweir.items.schema import items_of
+from feedweir.items.schema import ITEM_SCHEMA, items_of
+from feedweir.join.annotation_state import WindowState
+from feedweir.join.annotation_store import WindowStore
 from feedweir.join.state import HistoryStore
 
 _log = logging.getLogger(__name__)
@@ -46,7 +50,7 @@ class ShardReceipt:
 
     shard: int
     name: str
-    shown_count: int
+    element_count: int
     has_elements: bool
     has_annotations: bool
     has_made: bool
@@ -67,16 +71,24 @@ class Witnesser:
         self._sets = directory.sets
         self._log = WitnessLog(directory.witnesses)
 
-    def write(self, assignment: Assignment, items: pa.RecordBatch, elements: pa.Table) -> dict[str, str]:
-        """Write down the witnesses of items; by source why an item of it takes no part in pattern joins."""
+    def streams(self, version: int) -> dict[int, NDArray[np.int64]]:
+        """By shard the streams whose items are to be looked at."""
+        directory = joins_path(self._sets, version)
+        known = {shard: opened(directory, shard) for shard in shards_in(directory)}
+        return {
+            shard: np.array(sorted(joins.witnessed()), np.int64)
+            for shard, (joins, rounds) in known.items()
+            if rounds.patterns
+        }
+
+    def write(
+        self, assignment: Assignment, items: pa.RecordBatch, wanted: Mapping[int, NDArray[np.int64]]
+    ) -> dict[str, str]:
+        """Write down the witnesses of items, by shard their numbers; by source why an item of it takes no part."""
         refused: dict[int, str] = {}
         directory = joins_path(self._sets, assignment.version)
-        for shard in shards_in(directory):
-            joins, rounds = opened(directory, shard)
-            if not rounds.patterns:
-                continue
-            wanted = pc.is_in(elements.column("feed"), pa.array(sorted(joins.witnessed()), pa.int64()))
-            seqs = np.unique(elements.filter(wanted).column("seq").to_numpy())
+        for shard, seqs in wanted.items():
+            _, rounds = opened(directory, shard)
             found = witnesses_in(rounds.trees, items, seqs)
             self._log.write(assignment, shard, found)
             refused.update(found.refused)
@@ -96,22 +108,29 @@ class _BatchFiles:
     def __init__(self, manifest: Manifest, store: Store) -> None:
         self.manifest = manifest
         self._store = store
+        self._tables: dict[tuple[str, ...], pa.Table] = {}
 
     @cached_property
     def elements(self) -> pa.Table:
         return self._store.element_table([self.manifest])
 
-    @cached_property
+    @property
     def times(self) -> pa.Table:
-        return self._store.item_table([self.manifest], ("seq", "published", "arrived"))
-
-    @cached_property
-    def _items(self) -> pa.Table:
-        return self._store.item_table([self.manifest])
+        return self._table(("seq", "published", "arrived"))
 
     def items(self, seqs: Sequence[int]) -> Mapping[int, Item]:
-        wanted = pc.is_in(self._items.column("seq"), pa.array(seqs, pa.int64()))
-        return {item.seq: item for item in items_of(self._items.filter(wanted))}
+        return {item.seq: item for item in items_of(self.columns(seqs, ITEM_SCHEMA.names))}
+
+    def columns(self, seqs: Sequence[int], names: Sequence[str]) -> pa.Table:
+        """Columns of items, in the order of the stream."""
+        table = self._table(("seq", *(name for name in names if name != "seq")))
+        places = np.searchsorted(table.column("seq").to_numpy(), np.sort(np.array(seqs, np.int64)))
+        return table.take(pa.array(places)).select(list(names))
+
+    def _table(self, names: tuple[str, ...]) -> pa.Table:
+        if names not in self._tables:
+            self._tables[names] = self._store.item_table([self.manifest], names).combine_chunks()
+        return self._tables[names]
 
 
 class JoinWorker:
@@ -121,42 +140,69 @@ class JoinWorker:
         self._directory = directory
         self._store = Store(directory.root)
         self._witnesses = WitnessLog(directory.witnesses)
-        self._windows: dict[int, StoredHistory] = {}
-        self._states: dict[int, tuple[int, PatternState]] = {}
+        self._stages: dict[int, tuple[JoinSet, AnnotationStages]] = {}
+        self._states: dict[int, tuple[int, JoinState]] = {}
         self._batch: _BatchFiles | None = None
 
     def run(self, task: ShardTask) -> ShardReceipt:
         """Do a shard of a batch: what it writes depends on the batch and on what was published before it."""
         manifest, shard = task.manifest, task.shard
         joins, rounds = opened(joins_path(self._directory.sets, manifest.version), shard)
-        windows = self._windows.setdefault(shard, StoredHistory(self._store))
-        windows.stand_at(manifest.after)
+        stages = self._annotating(shard, joins)
         state = self._state(shard, manifest.after)
         batch = self._input(joins, manifest, shard, state)
-        joined = join_batch(joins, rounds, batch, windows, state)
-        windows.learn(manifest.upto, joined.members)
-        self._history(shard).save(
-            manifest.upto, joined.state.levels, before=manifest.after, note=_note(joined.state)
-        )
-        self._states[shard] = (manifest.upto, joined.state)
+        joined = join_batch(joins, rounds, stages, batch, state)
+        self._states[shard] = (manifest.upto, self._saved(shard, manifest, stages, joined.state))
         return self._written(f"{manifest.upto:012d}-joins-{shard}.arrow", shard, joined)
 
-    def _state(self, shard: int, after: int) -> PatternState:
-        at, state = self._states.get(shard, (-1, PatternState()))
+    def _annotating(self, shard: int, joins: JoinSet) -> AnnotationStages:
+        """The annotation joins of a shard; another version with the same ones goes on with what is at hand."""
+        known, stages = self._stages.get(shard, (None, None))
+        if known is not joins or stages is None:
+            stages = AnnotationStages(joins).going_on_from(stages)
+            self._stages[shard] = (joins, stages)
+        return stages
+
+    def _saved(self, shard: int, manifest: Manifest, stages: AnnotationStages, state: JoinState) -> JoinState:
+        """The state as it will be found when it is read again."""
+        self._history(shard).save(
+            manifest.upto, state.patterns.levels, before=manifest.after, note=_note(state.patterns)
+        )
+        if not stages.queries:
+            return state
+        windows = self._windows(shard).save(manifest.upto, state.windows, before=manifest.after)
+        stages.logic.saved(state.windows, windows)
+        return JoinState(state.patterns, windows)
+
+    def _state(self, shard: int, after: int) -> JoinState:
+        at, state = self._states.get(shard, (-1, JoinState(PatternState(), WindowState())))
         if at != after:
-            try:
-                levels, note = self._history(shard).load_noted(after + 1)
-                state = PatternState(levels, *_noted(note))
-            except CompiledSetError as error:
-                # Better some pairs are missed than that nothing goes on.
-                _log.error("pattern joins of shard %d begin anew: %s", shard, error)
-                state = PatternState()
+            state = JoinState(self._patterns_after(shard, after), self._windows_after(shard, after))
         return state
+
+    def _patterns_after(self, shard: int, batch: int) -> PatternState:
+        try:
+            levels, note = self._history(shard).load_noted(batch + 1)
+            return PatternState(levels, *_noted(note))
+        except CompiledSetError as error:
+            # Better some pairs are missed than that nothing goes on.
+            _log.error("pattern joins of shard %d begin anew: %s", shard, error)
+            return PatternState()
+
+    def _windows_after(self, shard: int, batch: int) -> WindowState:
+        try:
+            return self._windows(shard).load(batch + 1)
+        except CompiledSetError as error:
+            _log.error("windows of shard %d begin anew: %s", shard, error)
+            return WindowState()
 
     def _history(self, shard: int) -> HistoryStore:
         return HistoryStore(self._directory.joins / str(shard))
 
-    def _input(self, joins: JoinSet, manifest: Manifest, shard: int, state: PatternState) -> JoinInput:
+    def _windows(self, shard: int) -> WindowStore:
+        return WindowStore(self._directory.joins / str(shard) / "windows")
+
+    def _input(self, joins: JoinSet, manifest: Manifest, shard: int, state: JoinState) -> JoinInput:
         batch = self._opened(manifest)
         elements = batch.elements
         keys, seqs = elements.column("feed").to_numpy(), elements.column("seq").to_numpy()
@@ -164,12 +210,16 @@ class JoinWorker:
         return JoinInput(
             number=manifest.upto,
             found={
-                key: seqs[first:last].tolist()
-                for key, first, last in zip(joins.found, low, high, strict=True)
+                key: seqs[first:last]
+                for key, first, last in zip(joins.found, low.tolist(), high.tolist(), strict=True)
+                if first < last
             },
-            times=times_of(batch.times, state.clock),
+            times=times_of(batch.times, max(state.patterns.clock, state.windows.clock)),
             witnesses=self._witnesses.read(manifest.upto, manifest.version, shard),
             items=batch.items,
+            columns=batch.columns,
+            older=lambda seqs: {item.seq: item for item in items_of(self._store.items(seqs))},
+            older_columns=lambda seqs, names: self._store.items(seqs).select(list(names)),
         )
 
     def _opened(self, manifest: Manifest) -> _BatchFiles:
@@ -189,7 +239,7 @@ class JoinWorker:
         return ShardReceipt(
             shard,
             name,
-            pc.sum(pc.greater_equal(joined.elements.column("feed"), 0)).as_py() or 0,
+            joined.elements.num_rows,
             bool(joined.elements.num_rows),
             bool(joined.annotations.num_rows),
             bool(joined.made.num_rows),

@@ -10,6 +10,7 @@ from feedweir.engine.directory import DataDirectory, current_version
 from feedweir.engine.settle import Settler
 from feedweir.engine.store import Store
 from feedweir.engine.worker import Worker
+from feedweir.match.parts import PAIRS_AT_ONCE
 
 
 class Runner:
@@ -22,6 +23,7 @@ class Runner:
         *,
         max_segments: int = 64,
         tasks: int = 1,
+        pairs_at_once: int = PAIRS_AT_ONCE,
     ) -> None:
         self._directory = directory
         self._commit = commit
@@ -29,7 +31,7 @@ class Runner:
         self._tasks = tasks
         self._landing = LandingLog(directory.landing)
         self._store = Store(directory.root)
-        self._worker = Worker(directory)
+        self._worker = Worker(directory, pairs_at_once=pairs_at_once)
         self._settler = Settler(directory)
         self._commit_again()
 

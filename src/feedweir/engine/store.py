@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from feedweir.engine.batches import Assignment, Manifest, Receipt
+from feedweir.engine.batches import Assignment, Manifest
 from feedweir.engine.constructed import Construction
 from feedweir.engine.files import open_arrow, replace_arrow, replace_json, replace_parquet
 from feedweir.engine.stage import News
@@ -27,6 +27,9 @@ from feedweir.items.numbering import segment_of
 from feedweir.items.schema import ITEM_SCHEMA
 
 _I64 = npt.NDArray[np.int64]
+Run: TypeAlias = tuple[_I64, _I64]
+"""Feeds and sequence numbers of elements, sorted by both."""
+
 Annotations: TypeAlias = dict[int, dict[str, tuple[int, ...]]]
 """By number of an element and join identifier the numbers of the partners."""
 
@@ -72,7 +75,7 @@ class Store:
         self._annotations = directory / "annotations"
         self._made = directory / "made"
         self._manifests: dict[tuple[str, int], Manifest] = {}
-        self._mapped: dict[str, tuple[_I64, _I64]] = {}
+        self._mapped: dict[str, Run] = {}
 
     # Writing
 
@@ -80,21 +83,6 @@ class Store:
         """Keep the items that a task found, under a name that only depends on the assignment."""
         if news.items.num_rows:
             self.write_items(f"{task_name(assignment)}.parquet", pa.Table.from_batches([news.items]))
-
-    def write_task(self, assignment: Assignment, news: News, elements: pa.Table) -> Receipt:
-        """Keep the elements that a task found, and tell of them and of its news."""
-        name = task_name(assignment)
-        if elements.num_rows:
-            self.write_elements(f"{name}.arrow", elements)
-        feeds = elements.column("feed").to_numpy()
-        return Receipt(
-            f"{name}.parquet",
-            f"{name}.arrow",
-            news.items.num_rows,
-            elements.num_rows,
-            news.sources,
-            hidden_count=int((feeds < 0).sum()),
-        )
 
     def write_items(self, name: str, items: pa.Table) -> None:
         replace_parquet(self._items / name, items, row_group_size=ROWS_PER_GROUP, repeating=_REPEATING)
@@ -160,8 +148,7 @@ class Store:
         chunks: list[_I64] = []
         missing = limit
         for manifest in self.manifests():
-            ranges = [self._range(name, feed) for name in manifest.element_files]
-            found = np.unique(np.concatenate(ranges))[::-1][:missing] if ranges else np.empty(0, np.int64)
+            found = self.seqs_in(manifest, feed)[::-1][:missing]
             chunks.append(found)
             if missing is not None:
                 missing -= len(found)
@@ -206,6 +193,15 @@ class Store:
         names = [name for manifest in manifests for name in manifest.element_files]
         tables = [ELEMENT_SCHEMA.empty_table(), *(open_arrow(self._elements / name) for name in names)]
         return pa.concat_tables(tables).sort_by([("feed", "ascending"), ("seq", "ascending")])
+
+    def element_runs(self, manifests: Sequence[Manifest]) -> list[Run]:
+        """The elements of some batches, mapped into memory."""
+        return [self._columns(name) for manifest in manifests for name in manifest.element_files]
+
+    def seqs_in(self, manifest: Manifest, feed: int) -> _I64:
+        """What a batch put into a feed, oldest first."""
+        found = [self._range(name, feed) for name in manifest.element_files]
+        return np.unique(np.concatenate([np.empty(0, np.int64), *found]))
 
     def item_table(self, manifests: Sequence[Manifest], columns: Sequence[str] | None = None) -> pa.Table:
         """All items of some batches, in the order of the stream."""
@@ -272,7 +268,7 @@ class Store:
         tables = [pq.read_table(path, filters=wanted) for path in paths]
         return pa.concat_tables(tables)
 
-    def _columns(self, name: str) -> tuple[_I64, _I64]:
+    def _columns(self, name: str) -> Run:
         if name not in self._mapped:
             table = open_arrow(self._elements / name)
             self._mapped[name] = (table.column("feed").to_numpy(), table.column("seq").to_numpy())

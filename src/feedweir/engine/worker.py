@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from feedweir.acquire.landing import LandingLog
 from feedweir.engine.batches import Assignment, Receipt, part_of
 from feedweir.engine.directory import DataDirectory
 from feedweir.engine.join_worker import Witnesser
 from feedweir.engine.observations import ObservationLog, costs_of, sample_of
+from feedweir.engine.runs import ElementWriter, Wanted, Written
 from feedweir.engine.seen import SeenLog
 from feedweir.engine.sets import open_installed
-from feedweir.engine.stage import elements_of, find_news
-from feedweir.engine.store import Store
+from feedweir.engine.stage import News, find_news
+from feedweir.engine.store import Store, task_name
 from feedweir.items.schema import DOCUMENT_SCHEMA
 from feedweir.match import CompiledSet
-from feedweir.match.parts import joined
+from feedweir.match.factored import Observed
+from feedweir.match.parts import PAIRS_AT_ONCE
 
 OPEN_SETS = 2
 _WRITERS = 2
@@ -28,8 +32,9 @@ _WRITERS = 2
 class Worker:
     """Runs tasks over one data directory; keeps open what the next task will want again."""
 
-    def __init__(self, directory: DataDirectory) -> None:
+    def __init__(self, directory: DataDirectory, *, pairs_at_once: int = PAIRS_AT_ONCE) -> None:
         self._directory = directory
+        self._pairs_at_once = pairs_at_once
         self._landing = LandingLog(directory.landing)
         self._seen = SeenLog(directory.seen)
         self._store = Store(directory.root)
@@ -64,16 +69,29 @@ class Worker:
             ]
             sample = sample_of(news.items.column("source"))
             compiled = self._set(assignment.version)
-            matches = joined(compiled.match_in_parts(news.items, is_sampled=sample))
-            elements = elements_of(news.items, matches)
-            refused = self._witnesser.write(assignment, news.items, elements)
-            receipt = self._store.write_task(assignment, news, elements).with_failures(refused)
-            receipt = replace(receipt, feed_failures={str(feed): why for feed, why in matches.failures})
-            self._observations.write(assignment, news.items, matches.observed)
+            found = self._matched(compiled, assignment, news.items, sample)
+            refused = self._witnesser.write(assignment, news.items, found.wanted.seqs(news.items))
+            receipt = _receipt(assignment, news, found).with_failures(refused)
+            self._observations.write(assignment, news.items, found.observed)
             self._observations.write_costs(assignment, costs_of(compiled, news.items))
             for each in writing:
                 each.result()
         return receipt
+
+    def _matched(
+        self, compiled: CompiledSet, assignment: Assignment, items: pa.RecordBatch, sample: NDArray[np.uint8]
+    ) -> _Found:
+        """Match items and write their elements, part by part."""
+        writer = ElementWriter(self._store, task_name(assignment), items, self._pairs_at_once)
+        wanted = Wanted(self._witnesser.streams(assignment.version), len(items))
+        observed: list[Observed] = []
+        failures: dict[int, str] = {}
+        for part in compiled.match_in_parts(items, is_sampled=sample, limit=self._pairs_at_once):
+            writer.add(part)
+            wanted.note(part)
+            observed += part.observed
+            failures |= dict(part.failures)
+        return _Found(writer.finish(), wanted, observed, failures)
 
     def _set(self, version: int) -> CompiledSet:
         if version not in self._sets:
@@ -82,6 +100,29 @@ class Worker:
         while len(self._sets) > OPEN_SETS:
             self._sets.popitem(last=False)
         return self._sets[version]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What matching found besides the elements that it wrote."""
+
+    written: Written
+    wanted: Wanted
+    observed: list[Observed]
+    failures: dict[int, str]
+
+
+def _receipt(assignment: Assignment, news: News, found: _Found) -> Receipt:
+    return Receipt(
+        items_file=f"{task_name(assignment)}.parquet",
+        element_files=found.written.files,
+        item_count=news.items.num_rows,
+        element_count=found.written.count,
+        sources=news.sources,
+        hidden_count=found.written.hidden,
+        held_count=found.written.held,
+        feed_failures={str(feed): why for feed, why in found.failures.items()},
+    )
 
 
 def _of_parts(documents: pa.Table, parts: frozenset[int]) -> pa.Table:

@@ -10,6 +10,7 @@ import numpy as np
 from feedweir.catalog import BatchCommit, Catalog, Failure, NewEntry, SubscriptionRecord
 from feedweir.engine.batches import Manifest
 from feedweir.engine.store import Store
+from feedweir.keeper.counting import hits_in
 
 
 def commit_batch(catalog: Catalog, store: Store, manifest: Manifest, now: datetime) -> bool:
@@ -51,16 +52,14 @@ def _deliveries(catalog: Catalog, store: Store, manifest: Manifest, now: datetim
     """One entry for each subscription and element. The key leaves the revision out: an edit is not sent again."""
     if not manifest.element_files:
         return
-    elements = store.element_table([manifest])
-    feeds, seqs = elements.column("feed").to_numpy(), elements.column("seq").to_numpy()
-    subscriptions = catalog.subscriptions.to_deliver(np.unique(feeds).tolist())
-    if not subscriptions:
+    feeds, _ = hits_in(store.element_runs([manifest]), oldest=0)
+    subscriptions = catalog.subscriptions.to_deliver(feeds.tolist())
+    wanted = {one.feed_id: store.seqs_in(manifest, one.feed_id) for one in subscriptions}
+    if not wanted:
         return
-    wanted = np.isin(feeds, [subscription.feed_id for subscription in subscriptions])
-    keys = _element_keys(store, np.unique(seqs[wanted]).tolist())
+    keys = _element_keys(store, np.unique(np.concatenate(list(wanted.values()))).tolist())
     for subscription in subscriptions:
-        first, last = np.searchsorted(feeds, [subscription.feed_id, subscription.feed_id + 1])
-        for seq in seqs[first:last].tolist():
+        for seq in wanted[subscription.feed_id].tolist():
             yield _entry(subscription, seq, keys[seq], now)
 
 

@@ -5,12 +5,13 @@ The element log is the truth and the catalog's counters follow it, so that no ba
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 import numpy as np
 
 from feedweir.catalog import BatchCommit, Catalog, FeedCounts
-from feedweir.engine.store import Store
+from feedweir.engine.store import Run, Store
 from feedweir.items.numbering import document_number, first_seq
 
 _PREFIX = "counts "
@@ -24,10 +25,8 @@ def count_hits(catalog: Catalog, store: Store, now: datetime) -> int:
     if not manifests:
         return counted
     upto = manifests[0].upto
-    elements = store.element_table(manifests)
     # A compacted batch may hold elements that were counted before.
-    is_new = elements.column("seq").to_numpy() >= first_seq(document_number(counted + 1, 0))
-    feeds, hits = np.unique(elements.column("feed").to_numpy()[is_new], return_counts=True)
+    feeds, hits = hits_in(store.element_runs(manifests), first_seq(document_number(counted + 1, 0)))
     items = sum(manifest.item_count for manifest in manifests if manifest.after >= counted)
     counts = tuple(
         FeedCounts(feed, items=items, hits=count, last_hit_at=now)
@@ -38,3 +37,14 @@ def count_hits(catalog: Catalog, store: Store, now: datetime) -> int:
         BatchCommit(batch=f"{_PREFIX}{upto:012d}", version=manifests[0].version, at=now, counts=counts)
     )
     return upto
+
+
+def hits_in(runs: Iterable[Run], oldest: int) -> Run:
+    """Feeds, sorted, and how many of their elements are not older; what is held grows with the feeds only."""
+    known, sums = np.empty(0, np.int64), np.empty(0, np.int64)
+    for feeds, seqs in runs:
+        found, hits = np.unique(feeds[seqs >= oldest], return_counts=True)
+        known, places = np.unique(np.concatenate([known, found]), return_inverse=True)
+        before, sums = np.concatenate([sums, hits]), np.zeros(len(known), np.int64)
+        np.add.at(sums, places, before)
+    return known, sums

@@ -80,9 +80,7 @@ class Materialiser:
 
     def _view(self, feed_id: int, manifest: Manifest) -> FeedView | None:
         """What the batch put into the feed; None when that is nothing."""
-        elements = self._store.element_table([manifest])
-        feeds, seqs = (elements.column(name).to_numpy() for name in ("feed", "seq"))
-        mine: Sequence[int] = seqs[feeds == feed_id].tolist()
+        mine = self._store.seqs_in(manifest, feed_id).tolist()
         if not mine:
             return None
         entries = self._views.entries([{"seq": seq, "feed": feed_id} for seq in mine])

@@ -1,0 +1,144 @@
+"""Elements as sorted runs: however many there are, a task and a compaction hold only some of them at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from feedweir.engine.stage import elements_of
+from feedweir.engine.store import ELEMENT_SCHEMA, Run, Store
+from feedweir.match import Matches
+from feedweir.match.parts import PAIRS_AT_ONCE, joined
+
+_I64: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What elements were written: the files, how many in all, and how many of them only joins read."""
+
+    files: tuple[str, ...] = ()
+    count: int = 0
+    hidden: int = 0
+    held: int = 0
+    """The most pairs that were in memory at a time."""
+
+    def with_run(self, name: str, count: int, hidden: int) -> Written:
+        return Written((*self.files, name), self.count + count, self.hidden + hidden, self.held)
+
+    def with_held(self, held: int) -> Written:
+        return Written(self.files, self.count, self.hidden, max(self.held, held))
+
+
+class ElementWriter:
+    """Writes the pairs that a matcher gives in parts as one sorted file, or as several when they are many.
+
+    Which they are follows from the pairs and the limit alone, so that a repeated task writes the same.
+    """
+
+    def __init__(self, store: Store, name: str, items: pa.RecordBatch, limit: int = PAIRS_AT_ONCE) -> None:
+        self._store = store
+        self._name = name
+        self._items = items
+        self._limit = limit
+        self._waiting: list[Matches] = []
+        self._written = Written()
+
+    def add(self, part: Matches) -> None:
+        held = sum(map(len, self._waiting)) + max(len(part), part.work.held)
+        self._waiting.append(part)
+        self._written = self._written.with_held(held)
+        if sum(map(len, self._waiting)) >= self._limit:
+            self._write()
+
+    def finish(self) -> Written:
+        """What was written in all."""
+        self._write()
+        return self._written
+
+    def _write(self) -> None:
+        pairs = joined(self._waiting)
+        self._waiting = []
+        if len(pairs):
+            name = run_name(self._name, len(self._written.files))
+            self._store.write_elements(name, elements_of(self._items, pairs))
+            self._written = self._written.with_run(name, len(pairs), int((pairs.keys < 0).sum()))
+
+
+def run_name(name: str, number: int) -> str:
+    """What the runs of a task, or of a compaction, are called."""
+    return f"{name}.arrow" if number == 0 else f"{name}-{number:06d}.arrow"
+
+
+class Wanted:
+    """Of some groups of streams, which rows of a batch are in any of them: noted from the parts as they come."""
+
+    def __init__(self, streams: Mapping[int, _I64], n_rows: int) -> None:
+        self._streams = streams
+        self._rows = {group: np.zeros(n_rows, np.bool_) for group in streams}
+
+    def note(self, part: Matches) -> None:
+        if not self._streams:
+            return
+        hidden = np.flatnonzero(part.keys < 0)
+        for group, keys in self._streams.items():
+            is_in = np.isin(part.keys[hidden], keys)
+            self._rows[group][part.rows[hidden[is_in]]] = True
+
+    def seqs(self, items: pa.RecordBatch) -> dict[int, _I64]:
+        numbers = items.column("seq").to_numpy()
+        return {group: numbers[rows] for group, rows in self._rows.items()}
+
+
+def write_merged(store: Store, name: str, runs: Sequence[Run], limit: int = PAIRS_AT_ONCE) -> tuple[str, ...]:
+    """Write sorted runs as one sorted file, or as several that follow each other; their names."""
+    names: list[str] = []
+    waiting: list[pa.Table] = []
+
+    def write() -> None:
+        if waiting:
+            names.append(run_name(name, len(names)))
+            store.write_elements(names[-1], pa.concat_tables(waiting))
+            waiting.clear()
+
+    for table in merged_runs(runs, limit):
+        waiting.append(table)
+        if sum(each.num_rows for each in waiting) >= limit:
+            write()
+    write()
+    return tuple(names)
+
+
+def merged_runs(runs: Sequence[Run], limit: int = PAIRS_AT_ONCE) -> Iterator[pa.Table]:
+    """Sorted runs as one, in tables of up to `limit` rows that follow each other."""
+    places = [0] * len(runs)
+    width = max(1, limit // max(1, len(runs)))
+    while any(place < len(feeds) for place, (feeds, _) in zip(places, runs, strict=True)):
+        ahead = [
+            (feeds[place : place + width], seqs[place : place + width], place + width >= len(feeds))
+            for place, (feeds, seqs) in zip(places, runs, strict=True)
+        ]
+        # what lies behind these windows comes after the first of their ends
+        ends = [(int(feeds[-1]), int(seqs[-1])) for feeds, seqs, is_last in ahead if not is_last]
+        counts = [_up_to(feeds, seqs, min(ends)) if ends else len(feeds) for feeds, seqs, _ in ahead]
+        yield _sorted(
+            [(feeds[:n], seqs[:n]) for (feeds, seqs, _), n in zip(ahead, counts, strict=True)],
+        )
+        places = [place + count for place, count in zip(places, counts, strict=True)]
+
+
+def _up_to(feeds: _I64, seqs: _I64, end: tuple[int, int]) -> int:
+    """How many of a run's elements lie at or before one."""
+    first, last = (int(np.searchsorted(feeds, end[0], side)) for side in ("left", "right"))
+    return first + int(np.searchsorted(seqs[first:last], end[1], "right"))
+
+
+def _sorted(parts: list[Run]) -> pa.Table:
+    feeds, seqs = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    order = np.lexsort((seqs, feeds))
+    return pa.table([pa.array(feeds[order]), pa.array(seqs[order])], schema=ELEMENT_SCHEMA)
