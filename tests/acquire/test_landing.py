@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -171,6 +172,36 @@ def test_two_processes_take_turns_and_lose_nothing(tmp_path: Path) -> None:
     for name in (b"a", b"b"):
         own = [body for body in bodies(log) if body.startswith(name)]
         assert own == [b"%s %d" % (name, place) for place in range(20) for _ in range(2)]
+
+
+def test_what_threads_bring_while_the_disk_is_busy_is_landed_together(tmp_path: Path) -> None:
+    log, pause = LandingLog(tmp_path), threading.Event()
+    found: dict[int, int] = {}
+
+    def bring(place: int) -> None:
+        found[place] = log.append([a_document(place)])
+
+    threads = [threading.Thread(target=bring, args=(place,)) for place in range(9)]
+    with landing._exclusive(tmp_path / "_lock"):
+        threads[0].start()
+        while not log._writing.locked() or log._tickets:
+            pause.wait(0.001)
+        for thread in threads[1:]:
+            thread.start()
+        while len(log._tickets) < 8:
+            pause.wait(0.001)
+    for thread in threads:
+        thread.join()
+    assert found == {0: 1, **dict.fromkeys(range(1, 9), 2)}
+    assert sorted(bodies(log)) == [a_document(place).body for place in range(9)]
+
+
+def test_what_cannot_be_landed_is_an_error_for_everyone_who_brought_it(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a directory")
+    log = LandingLog(tmp_path / "file")
+    for place in range(2):
+        with pytest.raises(OSError, match="file"):
+            log.append([a_document(place)])
 
 
 def test_a_killed_writer_leaves_whole_segments_and_everything_it_was_told_is_safe(tmp_path: Path) -> None:

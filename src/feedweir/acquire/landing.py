@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -41,6 +42,15 @@ class Landed:
     body: bytes
 
 
+@dataclass(slots=True, eq=False)
+class _Ticket:
+    """What one caller brought, and what became of it."""
+
+    documents: Sequence[Landed]
+    segment: int = 0
+    error: BaseException | None = None
+
+
 class LandingLog:
     """One directory of segments. Any number of readers; writers of any process take turns."""
 
@@ -48,14 +58,43 @@ class LandingLog:
         self.directory = Path(directory)
         self._max_segment_bytes = max_segment_bytes
         self._known = 0
+        self._tickets: list[_Ticket] = []
+        self._arriving = threading.Lock()
+        self._writing = threading.Lock()
 
     def append(self, documents: Sequence[Landed]) -> int:
         """Land documents in order and return the last segment; all are on disk when this returns.
 
-        More than fit one segment go into several, each whole or absent. No documents, no segment.
+        More than fit one segment go into several, each whole or absent. No documents, no segment. What several
+        threads bring at the same time goes into one segment: the disk is waited for once.
         """
         if not documents:
             return self.latest()
+        ticket = _Ticket(documents)
+        with self._arriving:
+            self._tickets.append(ticket)
+        with self._writing:
+            if ticket in self._tickets:
+                self._land_all()
+        if ticket.error is not None:
+            raise ticket.error
+        return ticket.segment
+
+    def _land_all(self) -> None:
+        """Land what everybody has brought by now, in the order in which it came."""
+        with self._arriving:
+            tickets, self._tickets = self._tickets, []
+        try:
+            segment = self._land([document for ticket in tickets for document in ticket.documents])
+        except BaseException as error:
+            # Nobody may take for landed what was not, whatever ended the writer.
+            for ticket in tickets:
+                ticket.error = error
+        else:
+            for ticket in tickets:
+                ticket.segment = segment
+
+    def _land(self, documents: Sequence[Landed]) -> int:
         self.directory.mkdir(parents=True, exist_ok=True)
         with _exclusive(self.directory / "_lock"):
             for chunk in chunks(documents, self._max_segment_bytes):

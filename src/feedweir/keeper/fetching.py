@@ -24,7 +24,7 @@ from feedweir.acquire.refresh.budget import Spending
 from feedweir.acquire.refresh.rules import RefreshRules, described, learned, next_check, resumed, unreadable
 from feedweir.acquire.refresh.state import SourceState
 from feedweir.acquire.websub import Hub
-from feedweir.catalog import Catalog, Failure, SourceRecord
+from feedweir.catalog import Catalog, Failure
 from feedweir.engine.batches import Manifest, SourceReport
 from feedweir.errors import FeedweirError
 from feedweir.items.model import FeedDescription
@@ -185,16 +185,21 @@ class FetchLoop:
 
     async def _step(self, looker: Looker, *, linger_s: float | None) -> int:
         now = self._clock()
-        due = self._catalog.sources.due(now, self._options.max_sources_per_step)
+        due = self._due(looker.under_way, now)
         if self._helm.is_due(now):
             self._helm.steer(map(state_of, self._catalog.sources.all()), len(due), now)
-        report = await looker.look([state_of(record) for record in due], linger_s=linger_s)
+        report = await looker.look(due, linger_s=linger_s)
         self._remember(report)
         if len(due) == self._options.max_sources_per_step:
             self._make_way(due)
         self._helm.spending = looker.spending
         self._helm.save(self._ledger, now)
         return len(report.results)
+
+    def _due(self, under_way: int, now: datetime) -> list[SourceState]:
+        """What is due, unless there is enough under way: to read it all again at every step costs more than looking."""
+        most = self._options.max_sources_per_step
+        return [] if 2 * under_way > most else list(map(state_of, self._catalog.sources.due(now, most)))
 
     def _remember(self, report: CrawlReport) -> None:
         """States are read again: a batch may have taught a source something while it was being looked at."""
@@ -213,10 +218,10 @@ class FetchLoop:
                 {r.source: Hub(url=r.hub, topic=r.topic or _asked(r)) for r in report.results if r.hub}
             )
 
-    def _make_way(self, due: Sequence[SourceRecord]) -> None:
+    def _make_way(self, due: Sequence[SourceState]) -> None:
         """Sources that queue for one host stand back to their turn, so that they do not hide the others."""
         now = self._clock()
-        turns = turns_of([state_of(record) for record in due], self._ledger, now)
+        turns = turns_of(due, self._ledger, now)
         self._memory.change(
             turns,
             lambda record: replace(
