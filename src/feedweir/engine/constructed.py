@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from typing import TypeAlias
 
 from lxml import etree
 
@@ -17,6 +18,9 @@ from feedweir.errors import DocumentError
 from feedweir.items.model import Document, Item
 from feedweir.items.tree import tree_of
 from feedweir.plan.construct import filled
+
+Place: TypeAlias = tuple[int, tuple[int, ...], str]
+"""Where an item or a constructed document stands in the stream (`Item.place`)."""
 
 PATTERN = "pattern"
 """The identifier under which readers see the items that a document is made of."""
@@ -35,7 +39,7 @@ class Construction:
     """Whether SELECT made it."""
 
     @property
-    def place(self) -> tuple[int, tuple[int, ...], str]:
+    def place(self) -> Place:
         """That of its item."""
         return (max(self.made_of), self.made_of, self.identity) if self.made_of else (0, (), "")
 

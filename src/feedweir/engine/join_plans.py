@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -85,6 +86,12 @@ class Stream:
     inputs: tuple[int, ...]
     round: int
     """How many pattern joins lie one behind the other on the way here, this one included."""
+    depth: int
+    """How many annotation joins and stories do so since the last of those."""
+
+    @property
+    def is_annotating(self) -> bool:
+        return isinstance(self.node, (AnnotationJoin, Distinct))
 
 
 class JoinSet:
@@ -99,7 +106,7 @@ class JoinSet:
         self.made: dict[int, Stream] = {}
         """Streams with joins, each after what it reads, by key."""
         self.kept: set[int] = set()
-        """Keys of made streams that later batches read again: those under windows, and the first of stories."""
+        """Keys of made streams that later batches need to know: those under windows, and the first of stories."""
         known: dict[int, int] = {}
         for feed in self.feeds:
             if id(feed.plan) not in known:
@@ -118,6 +125,18 @@ class JoinSet:
         """The pattern joins of a round."""
         streams = (stream for stream in self.made.values() if stream.round == round)
         return [stream for stream in streams if isinstance(stream.node, PatternJoin)]
+
+    @cached_property
+    def _others(self) -> dict[tuple[int, int], list[Stream]]:
+        found: dict[tuple[int, int], list[Stream]] = {}
+        for stream in self.made.values():
+            if not stream.is_annotating and not isinstance(stream.node, PatternJoin):
+                found.setdefault((stream.round, stream.depth), []).append(stream)
+        return found
+
+    def others(self, round: int, depth: int) -> list[Stream]:
+        """The made streams of a round and depth that are no joins, each after what it reads."""
+        return self._others.get((round, depth), [])
 
     def witnessed(self) -> set[int]:
         """The found streams whose documents pattern joins may read, themselves or through what is made of them."""
@@ -157,9 +176,12 @@ class JoinSet:
         if key not in self.made:
             reads = tuple(keys[id(input)] for input in inputs)
             below = max((self.made[one].round for one in reads if one in self.made), default=0)
-            is_pattern = isinstance(node, PatternJoin)
+            round = below + isinstance(node, PatternJoin)
+            same = (self.made[one] for one in reads if one in self.made)
+            depth = max((one.depth for one in same if one.round == round), default=0)
             named = _named(node, keys) if isinstance(node, PatternJoin) else node
-            self.made[key] = Stream(key, named, reads, below + is_pattern)
+            is_annotating = isinstance(node, (AnnotationJoin, Distinct))
+            self.made[key] = Stream(key, named, reads, round, depth + is_annotating)
 
 
 def _streams_read(node: Node) -> list[Node]:
@@ -199,10 +221,30 @@ def _block(block: Block, keys: dict[int, int]) -> Block:
     return replace(block, input=Feed(str(keys[id(block.input)])))
 
 
+def shown_with_partners(joins: JoinSet, root: int) -> set[int]:
+    """The made streams whose elements a feed shows with what was joined to them: not those of windows."""
+    shown: set[int] = set()
+    waiting = [root]
+    while waiting:
+        stream = joins.made.get(waiting.pop())
+        if stream is None or isinstance(stream.node, PatternJoin) or _is_construction(stream.node):
+            continue
+        shown.add(stream.key)
+        waiting += stream.inputs[:1] if isinstance(stream.node, AnnotationJoin) else stream.inputs
+    return shown
+
+
+def _is_construction(node: Node) -> bool:
+    return isinstance(node, Block) and bool(node.select)
+
+
 def shard_of(plan: Node) -> int:
-    """By the first stream that a plan reads: it stays when the conditions of joins are edited."""
+    """By the first stream under a window, or else the first that a plan reads: what is remembered of it stays when the
+    rest of the query is edited, and windows over one stream are mostly in one shard."""
     joins = JoinSet([JoinFeed(0, plan)])
-    return crc32(str(next(iter(joins.found), 0)).encode()) % SHARDS
+    under = (stream.inputs[1] for stream in joins.made.values() if isinstance(stream.node, AnnotationJoin))
+    windows = (key for key in under if key in joins.found)
+    return crc32(str(next(windows, next(iter(joins.found), 0))).encode()) % SHARDS
 
 
 def save_joins(directory: Path, feeds: Iterable[JoinFeed]) -> None:

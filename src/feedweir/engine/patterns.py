@@ -15,9 +15,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from feedweir.engine.constructed import Construction
+from feedweir.engine.constructed import Construction, Place
 from feedweir.engine.join_plans import JoinSet, Stream
-from feedweir.engine.windows import Place
 from feedweir.engine.witnessing import WitnessRows, witnesses_of
 from feedweir.items.model import Item
 from feedweir.join.batch import DocumentBatch

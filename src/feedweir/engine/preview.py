@@ -14,18 +14,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from feedweir.engine.annotating import AnnotationStages
 from feedweir.engine.batches import Manifest
 from feedweir.engine.constructed import PATTERN, items_shown, parts_of
+from feedweir.engine.documents import JoinInput
 from feedweir.engine.join_plans import JoinFeed, JoinSet, compile_plan
-from feedweir.engine.joining import JoinInput, join_batch
+from feedweir.engine.joined import JoinState
+from feedweir.engine.joining import join_batch
 from feedweir.engine.patterns import PatternRounds, PatternState, times_of
 from feedweir.engine.stage import match_items
 from feedweir.engine.store import Annotations, Made, Store, made_in
-from feedweir.engine.windows import MemoryHistory
 from feedweir.engine.witnessing import witnesses_in
 from feedweir.items.model import Item
 from feedweir.items.numbering import segment_of
-from feedweir.items.schema import items_of
+from feedweir.items.schema import ITEM_SCHEMA, items_of
+from feedweir.join.annotation_state import WindowState
 from feedweir.match import CompiledSet
 from feedweir.match.compiled import compiled_in_memory
 from feedweir.match.store import table_of
@@ -154,29 +157,30 @@ class _Replay:
     def __init__(self, feed: JoinFeed) -> None:
         self.joins = JoinSet([feed])
         self._rounds = PatternRounds(self.joins)
-        self._state = PatternState()
+        self._stages = AnnotationStages(self.joins)
+        self._state = JoinState(PatternState(), WindowState())
         self._seen: list[pa.Table] = []
-        self._windows = MemoryHistory(self._items)
 
     def hits(self, matcher: CompiledSet, batch: pa.RecordBatch) -> Hits:
         elements = match_items(matcher, batch)
-        found: dict[int, list[int]] = {key: [] for key in self.joins.found}
-        for key, seq in zip(*(elements.column(name).to_pylist() for name in ("feed", "seq")), strict=True):
-            found[key].append(seq)
+        keys, seqs = (elements.column(name).to_numpy() for name in ("feed", "seq"))
+        found = {key: seqs[keys == key] for key in self.joins.found}
         table = pa.Table.from_batches([batch])
         wanted = np.unique(elements.column("seq").to_numpy())
         self._seen.append(table.filter(pc.is_in(table.column("seq"), pa.array(wanted, pa.int64()))))
-        witnessed = sorted({seq for key in self.joins.witnessed() for seq in found[key]})
+        witnessed = sorted({seq for key in self.joins.witnessed() for seq in found[key].tolist()})
         given = JoinInput(
             number=len(self._seen),
             found=found,
-            times=times_of(batch, self._state.clock),
+            times=times_of(batch, self._state.patterns.clock),
             witnesses=witnesses_in(self._rounds.trees, batch, np.array(witnessed, np.int64)),
             items=self._items,
+            columns=self._columns,
+            older=self._items,
+            older_columns=self._columns,
         )
-        joined = join_batch(self.joins, self._rounds, given, self._windows, self._state)
+        joined = join_batch(self.joins, self._rounds, self._stages, given, self._state)
         self._state = joined.state
-        self._windows.learn(joined.members)
         own = joined.elements.filter(pc.equal(joined.elements.column("feed"), _THIS))
         annotations: Annotations = {}
         for row in joined.annotations.to_pylist():
@@ -186,9 +190,12 @@ class _Replay:
         return Hits(batch.num_rows, table, tuple(own.column("seq").to_pylist()), annotations, made)
 
     def _items(self, seqs: Sequence[int]) -> dict[int, Item]:
+        return {item.seq: item for item in items_of(self._columns(seqs, ITEM_SCHEMA.names))}
+
+    def _columns(self, seqs: Sequence[int], names: Sequence[str]) -> pa.Table:
         wanted = pa.array(seqs, pa.int64())
-        found = (table.filter(pc.is_in(table.column("seq"), wanted)) for table in self._seen)
-        return {item.seq: item for table in found for item in items_of(table)}
+        found = [table.filter(pc.is_in(table.column("seq"), wanted)) for table in reversed(self._seen)]
+        return pa.concat_tables(found).sort_by("seq").select(list(names))
 
 
 def _later(hits: Hits, after: int) -> Hits:

@@ -55,7 +55,7 @@ def with_joins(manifest: Manifest, receipts: Sequence[ShardReceipt]) -> Manifest
     return replace(
         manifest,
         element_files=(*manifest.element_files, *elements),
-        element_count=manifest.element_count + sum(receipt.shown_count for receipt in receipts),
+        element_count=manifest.element_count + sum(receipt.element_count for receipt in receipts),
         annotation_files=tuple(receipt.name for receipt in receipts if receipt.has_annotations),
         made_files=tuple(receipt.name for receipt in receipts if receipt.has_made),
         feed_failures=manifest.feed_failures

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -31,14 +32,14 @@ class WindowStore:
         for segment in state.segments:
             path = self._path(segment.name)
             if not path.exists():
-                _replace(path, lambda draft, table=segment.table: _write(draft, table))
+                _replace(path, partial(_write, segment.table))
         value = {
             "format": FORMAT,
             "clock": state.clock,
             "segments": [segment.name for segment in state.segments],
         }
         text = json.dumps(value, sort_keys=True)
-        _replace(self._state(batch), lambda draft: _write_text(draft, text))
+        _replace(self._state(batch), partial(_write_text, text))
         self._sweep(batch, before)
         return WindowState(tuple(self._opened(segment.name) for segment in state.segments), state.clock)
 
@@ -99,14 +100,14 @@ def _replace(target: Path, write: Callable[[Path], None]) -> None:
     os.replace(draft, target)
 
 
-def _write_text(path: Path, text: str) -> None:
+def _write_text(text: str, path: Path) -> None:
     with path.open("w") as sink:
         sink.write(text)
         sink.flush()
         os.fsync(sink.fileno())
 
 
-def _write(path: Path, table: pa.Table) -> None:
+def _write(table: pa.Table, path: Path) -> None:
     with path.open("wb") as sink:
         with pa.ipc.new_file(sink, table.schema) as writer:
             writer.write_table(table.combine_chunks())

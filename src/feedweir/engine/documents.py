@@ -1,0 +1,223 @@
+"""The documents of a batch while it is being joined: its items, and what XSCL constructs on the way, by row.
+
+Items have the rows 0, 1, … in the order of the stream; constructed documents have the rows after those, in the order
+in which they were constructed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from feedweir.engine.constructed import Construction, Place, item_of, under_a_root
+from feedweir.engine.patterns import Times
+from feedweir.engine.witnessing import WitnessRows
+from feedweir.items.model import Item
+from feedweir.items.schema import batch_of
+from feedweir.join.annotation_logic import Documents
+from feedweir.join.features import Feature, Ragged, columns_of, empty, extract
+from feedweir.match.meaning import Reading
+
+Longs = NDArray[np.int64]
+ReadItems = Callable[[Sequence[int]], Mapping[int, Item]]
+ReadTable = Callable[[Sequence[int], Sequence[str]], pa.Table]
+"""Columns of items by their numbers, in the order of the stream."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinInput:
+    """A batch as the join step is given it."""
+
+    number: int
+    """The batch's name."""
+    found: Mapping[int, Longs]
+    """By stream the numbers that the matcher found, ascending."""
+    times: Times
+    witnesses: WitnessRows
+    items: ReadItems
+    """Reads items of the batch."""
+    columns: ReadTable
+    """Reads columns of items of the batch."""
+    older: ReadItems
+    """Reads items of earlier batches."""
+    older_columns: ReadTable
+    """Reads columns of items of earlier batches."""
+
+
+class BatchDocuments:
+    """Documents by row: where they stand in the stream, and what is known of them."""
+
+    def __init__(self, batch: JoinInput, features: Sequence[Feature]) -> None:
+        self._batch = batch
+        self._seq = batch.times.seq
+        self._made: list[Construction] = []
+        self._row_of: dict[Place, int] = {}
+        self._items: dict[int, Item] = {}
+        self._readings: dict[int, Reading] = {}
+        self._compared = _Compared(features)
+
+    @property
+    def item_count(self) -> int:
+        return len(self._seq)
+
+    def rows(self, seqs: Longs) -> Longs:
+        """The rows of items."""
+        return np.searchsorted(self._seq, seqs).astype(np.int64)
+
+    def seqs(self, rows: Longs) -> Longs:
+        """The numbers of documents: of a constructed one that of the item that completed it."""
+        plain = np.minimum(rows, max(self.item_count - 1, 0))
+        found: Longs = self._seq[plain] if self.item_count else np.zeros(len(rows), np.int64)
+        if self._made:
+            found = found.copy()
+            for at in np.flatnonzero(rows >= self.item_count).tolist():
+                found[at] = self.place(int(rows[at]))[0]
+        return found
+
+    def is_made(self, rows: Longs) -> NDArray[np.bool_]:
+        """Which were constructed."""
+        return np.asarray(rows >= self.item_count)
+
+    def construction(self, row: int) -> Construction:
+        return self._made[row - self.item_count]
+
+    def place(self, row: int) -> Place:
+        if row < self.item_count:
+            return int(self._seq[row]), (), ""
+        return self._made[row - self.item_count].place
+
+    def at(self, place: Place) -> int:
+        """The row of a document."""
+        return self._row_of[place] if place[1] else int(np.searchsorted(self._seq, place[0]))
+
+    def in_order(self, rows: Longs) -> Longs:
+        """Each once, in the order of the stream."""
+        found = np.unique(rows)
+        if not len(found) or found[-1] < self.item_count:
+            return found
+        return np.array(sorted(found.tolist(), key=self.place), np.int64)
+
+    def put(self, construction: Construction) -> int:
+        """The row of a constructed document, which is here from now on."""
+        place = construction.place
+        if place not in self._row_of:
+            self._row_of[place] = self.item_count + len(self._made)
+            self._made.append(construction)
+        return self._row_of[place]
+
+    def item(self, row: int) -> Item:
+        return self.readings([row])[0].item
+
+    def readings(self, rows: Iterable[int]) -> list[Reading]:
+        asked = list(rows)
+        missing = [row for row in asked if row not in self._readings]
+        self._fetch(
+            seq
+            for row in missing
+            for seq in ([int(self._seq[row])] if row < self.item_count else self.construction(row).made_of)
+        )
+        for row in missing:
+            plain = row < self.item_count
+            item = self._items[int(self._seq[row])] if plain else item_of(self.construction(row), self._items)
+            self._readings[row] = Reading(item)
+        return [self._readings[row] for row in asked]
+
+    def side_by_side(self, parts: Sequence[Construction | int]) -> str:
+        """Items, by their numbers, and constructed documents under a new root."""
+        self._fetch(
+            seq for part in parts for seq in (part.made_of if isinstance(part, Construction) else [part])
+        )
+        return under_a_root(
+            [
+                item_of(part, self._items) if isinstance(part, Construction) else self._items[part]
+                for part in parts
+            ]
+        )
+
+    def _fetch(self, seqs: Iterable[int]) -> None:
+        """Have these items at hand."""
+        missing = sorted({seq for seq in seqs if seq not in self._items})
+        if not missing:
+            return
+        numbers = np.array(missing, np.int64)
+        is_own = np.isin(numbers, self._seq)
+        if is_own.any():
+            self._items.update(self._batch.items(numbers[is_own].tolist()))
+        older = [seq for seq in missing if seq not in self._items]
+        self._items.update(self._batch.older(older) if older else {})
+
+    def compared(self, rows: Longs, members: Mapping[int, Longs]) -> Documents:
+        """Documents (each once, in the order of the stream) with what annotation joins compare of them."""
+        self._compare(rows)
+        seqs, is_made = self.seqs(rows), self.is_made(rows)
+        time, clock = self._batch.times.at(seqs)
+        if is_made.any():
+            time = time.copy()
+            for at in np.flatnonzero(is_made).tolist():
+                time[at] = _microseconds(self.item(int(rows[at])).time)
+        arrived, columns = self._compared.of(rows)
+        return Documents(seqs, time, arrived, clock, is_made, columns, members)
+
+    def _compare(self, rows: Longs) -> None:
+        missing = self._compared.missing(rows)
+        is_made = self.is_made(missing)
+        plain = missing[~is_made]
+        if len(plain):
+            names = ["arrived", *columns_of(self._compared.features)]
+            table = self._batch.columns(self._seq[plain].tolist(), names)
+            self._compared.add(plain, table)
+        made = missing[is_made]
+        if len(made):
+            items = [reading.item for reading in self.readings(made.tolist())]
+            self._compared.add(made, pa.Table.from_batches([batch_of(items)]))
+
+
+class _Compared:
+    """What joins compare of documents, extracted once."""
+
+    def __init__(self, features: Sequence[Feature]) -> None:
+        self.features = tuple(features)
+        self._place = np.empty(0, np.int64)
+        self._arrived = np.empty(0, np.int64)
+        self._columns = {feature: empty(feature) for feature in features}
+
+    def missing(self, rows: Longs) -> Longs:
+        known = np.full(len(rows), -1, np.int64)
+        inside = rows < len(self._place)
+        known[inside] = self._place[rows[inside]]
+        return rows[known < 0]
+
+    def add(self, rows: Longs, items: pa.Table) -> None:
+        size = int(rows.max()) + 1
+        grown = np.full(max(size, len(self._place)), -1, np.int64)
+        grown[: len(self._place)] = self._place
+        grown[rows] = len(self._arrived) + np.arange(len(rows))
+        self._place = grown
+        batch = whole_batch(items)
+        arrived = batch.column("arrived").cast(pa.int64()).to_numpy()
+        self._arrived = np.concatenate([self._arrived, arrived])
+        for feature, column in self._columns.items():
+            self._columns[feature] = column.joined(extract(feature, batch))
+
+    def of(self, rows: Longs) -> tuple[Longs, dict[Feature, Ragged]]:
+        places = self._place[rows]
+        columns = {feature: column.take(places) for feature, column in self._columns.items()}
+        return self._arrived[places], columns
+
+
+def whole_batch(items: pa.Table) -> pa.RecordBatch:
+    """A table in one piece."""
+    pieces = items.combine_chunks().to_batches()
+    return pieces[0] if pieces else pa.RecordBatch.from_pylist([], schema=items.schema)
+
+
+def _microseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // _MICROSECOND

@@ -1,0 +1,114 @@
+"""What the join step adds to a batch, as the tables that are published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from feedweir.engine.annotating import Late
+from feedweir.engine.documents import BatchDocuments
+from feedweir.engine.elements import Elements
+from feedweir.engine.join_plans import JoinSet, shown_with_partners
+from feedweir.engine.patterns import PatternState
+from feedweir.engine.store import ANNOTATION_SCHEMA, ELEMENT_SCHEMA, MADE_SCHEMA
+from feedweir.join.annotation_state import WindowState
+
+Longs = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinState:
+    """What joins remember between batches: a value."""
+
+    patterns: PatternState
+    windows: WindowState
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """What the join step adds to a batch."""
+
+    elements: pa.Table
+    annotations: pa.Table
+    made: pa.Table
+    state: JoinState
+    failures: tuple[tuple[int, str], ...] = ()
+    """(feed, reason) of those that could not be joined; for this batch they are empty, and the others go on."""
+
+
+def element_table(feeds: Mapping[int, Elements], documents: BatchDocuments) -> pa.Table:
+    """(feed, seq), each once, by feed and number; `feeds` ascend."""
+    numbers = [documents.seqs(elements.rows) for elements in feeds.values()]
+    distinct = [seqs[np.append(True, seqs[1:] != seqs[:-1])[: len(seqs)]] for seqs in numbers]
+    feed = np.repeat(np.array(list(feeds), np.int64), [len(seqs) for seqs in distinct])
+    seq = np.concatenate([np.empty(0, np.int64), *distinct])
+    return pa.table([pa.array(feed), pa.array(seq)], schema=ELEMENT_SCHEMA)
+
+
+def annotation_table(
+    feeds: Mapping[int, Elements],
+    late: Iterable[tuple[int, int, str, int]],
+    documents: BatchDocuments,
+    names: Sequence[str],
+) -> pa.Table:
+    """(feed, seq, join, partner), each once, by all of these."""
+    place = {name: number for number, name in enumerate(names)}
+    more = [(feed, seq, place[name], partner) for feed, seq, name, partner in late]
+    parts = [np.array(more, np.int64).reshape(-1, 4)]
+    for feed, elements in feeds.items():
+        notes = elements.notes
+        if len(notes):
+            seqs = documents.seqs(notes[:, 0])
+            parts.append(np.column_stack([np.full(len(notes), feed), seqs, notes[:, 1], notes[:, 2]]))
+    rows = np.concatenate(parts)
+    rows = rows[np.lexsort(rows.T[::-1])]
+    rows = rows[np.append(True, (rows[1:] != rows[:-1]).any(axis=1))[: len(rows)]]
+    joins = pa.DictionaryArray.from_arrays(
+        pa.array(rows[:, 2].astype(np.int32)), pa.array(names, pa.string())
+    )
+    columns = [pa.array(rows[:, 0]), pa.array(rows[:, 1]), joins.cast(pa.string()), pa.array(rows[:, 3])]
+    return pa.table(columns, schema=ANNOTATION_SCHEMA)
+
+
+def made_table(feeds: Mapping[int, Elements], documents: BatchDocuments) -> pa.Table:
+    """The documents that elements stand for; an item that is there beside one of its own is said to be there."""
+    rows: list[tuple[Any, ...]] = []
+    for feed, elements in feeds.items():
+        is_made = documents.is_made(elements.rows)
+        if not is_made.any():
+            continue
+        seqs = documents.seqs(elements.rows)
+        shown = frozenset(seqs[is_made].tolist())
+        for row, seq, made in zip(elements.rows.tolist(), seqs.tolist(), is_made.tolist(), strict=True):
+            if made:
+                one = documents.construction(row)
+                rows.append((feed, seq, list(one.made_of), one.xml, one.is_selected))
+            elif seq in shown:
+                rows.append((feed, seq, [], "", False))
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(MADE_SCHEMA)
+    return pa.Table.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(columns, MADE_SCHEMA, strict=True)],
+        schema=MADE_SCHEMA,
+    )
+
+
+def late_rows(joins: JoinSet, late: Sequence[Late]) -> Iterable[tuple[int, int, str, int]]:
+    """(feed, seq, join, partner) of what elements of earlier batches have found only now."""
+    if not late:
+        return
+    for feed, root in joins.roots:
+        told = shown_with_partners(joins, root)
+        yield from ((feed, *row) for key, *row in late if key in told)  # type: ignore[misc]
+
+
+def in_order(*tables: pa.Table) -> pa.Table:
+    """All rows, by feed and number."""
+    filled = [table for table in tables if table.num_rows] or tables[:1]
+    if len(filled) == 1:
+        return filled[0]
+    return pa.concat_tables(filled).sort_by([("feed", "ascending"), ("seq", "ascending")])
