@@ -133,10 +133,21 @@ def compiled_in_memory(
 
 
 def answered(
-    sets: Sequence[IndexedSet], removed: Sequence[Array], asking: Asking, counters: Counters | None
+    sets: Sequence[IndexedSet],
+    removed: Sequence[Array],
+    asking: Asking,
+    counters: Counters | None,
+    translations: Sequence[Array | None] = (),
 ) -> Iterator[Matches]:
-    """What several sets answer together, each without what was removed from it (a bit for each query, or none)."""
-    asked = [each.streams_of(asking, bits) for each, bits in zip(sets, removed, strict=True)]
+    """What several sets answer together, each without what was removed from it (a bit for each query, or none).
+
+    `translations` lead from the words that have been looked up to those of each.
+    """
+    words = translations or [None] * len(sets)
+    asked = [
+        each.streams_of(asking, bits, translation)
+        for each, bits, translation in zip(sets, removed, words, strict=True)
+    ]
     for part in merged_parts([stream for streams, _ in asked for stream in streams]):
         if counters is not None:
             counters.add_hits(part, asking.items)
@@ -215,10 +226,14 @@ class IndexedSet:
         first, last = (int(np.searchsorted(self.index.keys, key, side=side)) for side in ("left", "right"))
         return [(number, self._queries.query(number)) for number in range(first, last)]
 
-    def streams_of(self, asking: Asking, removed: Array) -> tuple[list[Iterator[Part]], Array]:
+    def streams_of(
+        self, asking: Asking, removed: Array, translation: Array | None = None
+    ) -> tuple[list[Iterator[Part]], Array]:
         """The pairs that each way finds, without some of the queries (a bit each); and what is to become of costs."""
         index, items = self.index, asking.items
-        streams, values = as_arguments(streams_of(index, asking.texts), values_of_batch(index, items))
+        streams, values = as_arguments(
+            streams_of(index, asking.texts, translation), values_of_batch(index, items)
+        )
         costs = np.zeros(len(self) if asking.counts_costs else 0, np.int64)
         ways: list[Way] = (
             [ByIndex(index, streams, values, costs)] if self._has_index or not index.trees else []

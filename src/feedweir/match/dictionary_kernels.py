@@ -119,16 +119,27 @@ def _shift_of(filter_bits):  # type: ignore[no-untyped-def]
     return shift
 
 
+@njit(inline="always")
+def _passes(filter_bits, shift, h):  # type: ignore[no-untyped-def]
+    place = h >> shift
+    return (filter_bits[place >> _THREE] >> np.uint8(place & _SEVEN)) & np.uint8(1)
+
+
+@njit(forceinline=True)
+def _longest_of(offsets):  # type: ignore[no-untyped-def]
+    longest = 0
+    for row in range(len(offsets) - 1):
+        longest = max(longest, offsets[row + 1] - offsets[row])
+    return longest
+
+
 @njit(cache=True, nogil=True)
 def look_up_few(dictionary, offsets, hashes, text, starts, lengths, known_offsets):  # type: ignore[no-untyped-def]
     """Of the tokens of every row those that have an entry: (entries, tokens); `known_offsets` tells of which rows."""
     slots, entry_starts, entry_text, filter_bits = dictionary
     mask = uint64(len(slots) - 1)
     shift = _shift_of(filter_bits)
-    longest = 0
-    for row in range(len(offsets) - 1):
-        longest = max(longest, offsets[row + 1] - offsets[row])
-    passed = np.empty(longest + 1, np.int32)
+    passed = np.empty(_longest_of(offsets) + 1, np.int32)
     tokens = np.empty(256, np.int32)
     entries = np.empty(256, np.int32)
     n = 0
@@ -137,9 +148,8 @@ def look_up_few(dictionary, offsets, hashes, text, starts, lengths, known_offset
         # without branches: whether a word passes is hard to foresee
         n_passed = 0
         for i in range(offsets[row], offsets[row + 1]):
-            place = hashes[uintp(i)] >> shift
             passed[uintp(n_passed)] = i
-            n_passed += (filter_bits[place >> _THREE] >> np.uint8(place & _SEVEN)) & np.uint8(1)
+            n_passed += _passes(filter_bits, shift, hashes[uintp(i)])
         if n + n_passed >= len(entries):
             more = np.empty(len(entries) + n_passed, np.int32)
             entries, tokens = np.concatenate((entries, more)), np.concatenate((tokens, more))
@@ -151,6 +161,54 @@ def look_up_few(dictionary, offsets, hashes, text, starts, lengths, known_offset
             entries[uintp(n)] = entry
             tokens[uintp(n)] = passed[uintp(k)]
             n += entry >= 0
+        known_offsets[row + 1] = n
+    return entries[:n], tokens[:n]
+
+
+ABSENT, ASK = -1, -2
+"""Translations of an entry that the other dictionary lacks, and of words that have to be looked up in it."""
+
+
+@njit(cache=True, nogil=True)
+def translate(  # type: ignore[no-untyped-def]
+    dictionary, translation, found, offsets, hashes, text, starts, lengths, known_offsets
+):
+    """As `look_up_few`, for tokens that were found (or not) in another dictionary."""
+    slots, entry_starts, entry_text, filter_bits = dictionary
+    shift = _shift_of(filter_bits)
+    has_filter = len(filter_bits) > 0
+    tokens = np.empty(256, np.int32)
+    entries = np.empty(256, np.int32)
+    n = 0
+    known_offsets[0] = 0
+    for row in range(len(offsets) - 1):
+        first, last = offsets[row], offsets[row + 1]
+        if n + last - first >= len(entries):
+            more = np.empty(len(entries) + last - first, np.int32)
+            entries, tokens = np.concatenate((entries, more)), np.concatenate((tokens, more))
+        before = n
+        has_asked = False
+        for i in range(first, last):
+            entry = translation[uintp(found[uintp(i)] + 1)]
+            entries[uintp(n)] = entry
+            tokens[uintp(n)] = i
+            n += entry != ABSENT
+            has_asked |= entry == ASK
+        if has_asked:
+            last_found = n
+            n = before
+            for k in range(before, last_found):
+                j = uintp(tokens[uintp(k)])
+                entry = entries[uintp(k)]
+                if entry == ASK:
+                    entry = np.int32(ABSENT)
+                    if not has_filter or _passes(filter_bits, shift, hashes[j]):
+                        entry = _entry_of(
+                            slots, entry_starts, entry_text, hashes[j], text, starts[j], lengths[j]
+                        )
+                entries[uintp(n)] = entry
+                tokens[uintp(n)] = tokens[uintp(k)]
+                n += entry >= 0
         known_offsets[row + 1] = n
     return entries[:n], tokens[:n]
 

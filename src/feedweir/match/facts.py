@@ -14,11 +14,13 @@ from feedweir.items.attributes import Attribute, AttributeType, attribute_named
 from feedweir.items.text import Tokens, analyse
 from feedweir.match.arrays import Array, frozen
 from feedweir.match.atoms import Axis
-from feedweir.match.dictionary import entries_of_strings, find_tokens, known_tokens, prefixes_of_tokens
+from feedweir.match.dictionary import entries_of_strings, known_tokens, prefixes_of_tokens
+from feedweir.match.dictionary_kernels import Dictionary
 from feedweir.match.index import Index
 from feedweir.match.match_kernels import Streams, Values
 from feedweir.match.scopes import EXTENSIONS
 from feedweir.match.segment_trees import atoms_of_numbers
+from feedweir.match.shared_words import LookedUp, translated_tokens
 from feedweir.match.values import keys_of_value
 
 _DAY_US = 86_400_000_000
@@ -32,10 +34,14 @@ class Texts:
 
     n_rows: int
     tokens: dict[str, Tokens]
+    looked_up: LookedUp | None = None
+    """What the largest of several dictionaries has of them."""
 
 
-def texts_of(items: pa.RecordBatch, fields: Iterable[str]) -> Texts:
-    return Texts(items.num_rows, {field: _tokens(items, field) for field in fields})
+def texts_of(items: pa.RecordBatch, fields: Iterable[str], largest: Dictionary | None = None) -> Texts:
+    """The texts of these fields, with what the largest dictionary that will be asked has of them."""
+    tokens = {field: _tokens(items, field) for field in fields}
+    return Texts(items.num_rows, tokens, None if largest is None else LookedUp(largest, tokens))
 
 
 def _tokens(items: pa.RecordBatch, field: str) -> Tokens:
@@ -77,27 +83,39 @@ def _flat(lists: pa.ListArray) -> tuple[Array, pa.Array]:
 # Words
 
 
-def streams_of(index: Index, texts: Texts) -> Streams:
-    """The dictionary entries that stand in every field: words field by field, then prefixes field by field."""
+def streams_of(index: Index, texts: Texts, translation: Array | None = None) -> Streams:
+    """The dictionary entries that stand in every field: words field by field, then prefixes field by field.
+
+    With a translation from the largest dictionary, that one's entries are taken instead of looking up words again.
+    """
     fields = [texts.tokens[field] for field in index.scopes.fields]
-    words = _known_words(index, fields) if len(index.words.filter) else _all_words(index, fields)
+    if translation is not None and texts.looked_up is not None:
+        looked_up = texts.looked_up
+        names = index.scopes.fields
+        known = [translated_tokens(index.words, translation, looked_up, name) for name in names]
+        words = _known_words(index, fields, known)
+    elif len(index.words.filter):
+        words = _known_words(index, fields, [known_tokens(index.words, tokens) for tokens in fields])
+    else:
+        words = _all_words(index, texts)
     return _with_prefixes(words, index, fields) if len(index.prefixes.starts) > 1 else words
 
 
-def _all_words(index: Index, fields: list[Tokens]) -> Streams:
+def _all_words(index: Index, texts: Texts) -> Streams:
     """Every token of every field, if only as a word that no query names."""
+    looked_up = texts.looked_up
+    if looked_up is None or looked_up.dictionary is not index.words:
+        looked_up = LookedUp(index.words, texts.tokens)
+    names = index.scopes.fields
+    fields = [texts.tokens[name] for name in names]
     firsts = np.cumsum([0, *(len(tokens.hashes) for tokens in fields)])
-    entries = np.empty(firsts[-1], np.int32)
-    for first, tokens in zip(firsts, fields, strict=False):
-        find_tokens(index.words, tokens, entries[first : first + len(tokens.hashes)])
     offsets = [first + tokens.offsets for first, tokens in zip(firsts, fields, strict=False)]
     positions = [tokens.positions for tokens in fields] if _has_phrases(index) else []
-    return _streams(offsets, entries, positions)
+    return _streams(offsets, np.concatenate([looked_up.entries(name) for name in names]), positions)
 
 
-def _known_words(index: Index, fields: list[Tokens]) -> Streams:
-    """Only what queries name: of a small set that is little."""
-    found = [known_tokens(index.words, tokens) for tokens in fields]
+def _known_words(index: Index, fields: list[Tokens], found: list[tuple[Array, Array, Array]]) -> Streams:
+    """Only what queries name, as (offsets of rows, entries, tokens) of each field: of a small set that is little."""
     firsts = np.cumsum([0, *(len(entries) for _, entries, _ in found)])
     offsets = [first + each for first, (each, _, _) in zip(firsts, found, strict=False)]
     known = [places for _, _, places in found]

@@ -34,6 +34,7 @@ from feedweir.match.compiled import (
     open_compiled,
 )
 from feedweir.match.counters import Counters
+from feedweir.match.dictionary_kernels import Dictionary
 from feedweir.match.explain import Explanation, explained
 from feedweir.match.factored import SourceTree
 from feedweir.match.facts import texts_of
@@ -42,6 +43,7 @@ from feedweir.match.matches import Matches
 from feedweir.match.parts import NO_LIMIT, PAIRS_AT_ONCE, joined
 from feedweir.match.sealed import open_sealed, write_sealed
 from feedweir.match.selectivity import Frequencies
+from feedweir.match.shared_words import translation_of
 from feedweir.match.store import SCHEMA, query_of, read_table, table_of
 from feedweir.plan.query import Query
 
@@ -102,9 +104,19 @@ class SegmentedSet:
         limit: int = PAIRS_AT_ONCE,
     ) -> Iterator[Matches]:
         sets, removed = (self._sets, self._removed) if owner is None else self._limited_to(owner)
-        texts = texts_of(items, sorted({field for one in sets for field in one.fields}))
+        largest, translations = self._words() if owner is None else (None, ())
+        texts = texts_of(items, sorted({field for one in sets for field in one.fields}), largest)
         asking = Asking(items, texts, is_sampled, counters is not None, limit)
-        return answered(sets, removed, asking, counters)
+        return answered(sets, removed, asking, counters, translations)
+
+    def _words(self) -> tuple[Dictionary | None, list[Array | None]]:
+        """The words of the largest segment, and their translations into those of the others."""
+        if len(self.segments) < 2:
+            return None, [None] * len(self.segments)
+        paths = [str(self.root / "segments" / segment.name) for segment in self.segments]
+        place = max(range(len(paths)), key=lambda number: self.segments[number].size)
+        translations = [None if path == paths[place] else _translation(paths[place], path) for path in paths]
+        return self._sets[place].index.words, translations
 
     def _limited_to(self, owner: str) -> tuple[tuple[IndexedSet, ...], tuple[Array, ...]]:
         sets = tuple(opened.limited_to(owner) for opened in self._sets)
@@ -400,6 +412,11 @@ def _numbers_of(keys: Array, removed: Array) -> Array:
 
 def _count_in(opened: IndexedSet, removed: Array) -> int:
     return len(_numbers_of(opened.index.keys, removed))
+
+
+@lru_cache(maxsize=_SEGMENTS_KEPT_OPEN)
+def _translation(largest: str, other: str) -> Array:
+    return translation_of(_opened(largest).index.words, _opened(other).index.words)
 
 
 @lru_cache(maxsize=_SEGMENTS_KEPT_OPEN)
