@@ -13,7 +13,7 @@ from feedweir.join.process import Match
 from feedweir.join.query import JoinQuery, filled, holes_of, stream_name
 from feedweir.join.variables import preorder
 from feedweir.join.windows import JoinBounds, microseconds
-from feedweir.plan.nodes import Block, Feed, LastItems, PatternJoin, TimeSpan
+from feedweir.plan.nodes import Block, LastItems, PatternJoin, TimeSpan
 from tests.match_trees import naive as trees
 
 Ways = list[dict[str, str]]
@@ -36,12 +36,11 @@ def item(seq: int, time: int, xml: str, *streams: str) -> Document:
 
 
 class Meaning:
-    """Queries over a whole stream; a published stream is made before it is read."""
+    """Queries over a whole stream."""
 
     def __init__(self, documents: Sequence[Document], bounds: JoinBounds) -> None:
         self.items = list(documents)
         self.bounds = bounds
-        self.made: list[Document] = []
 
     def matches(self, queries: Sequence[JoinQuery]) -> set[Match]:
         found: set[Match] = set()
@@ -50,10 +49,6 @@ class Meaning:
             for result in self.results(query.join, holes):
                 xml = filled(query.join.select, dict(result.bindings))
                 found.add(Match(query.key, result.items, xml))
-                if query.publish:
-                    name = frozenset([stream_name(Feed(query.publish))])
-                    order = (result.order[0], result.order[1], query.key, *result.order[2:])
-                    self.made.append(Document(order, result.time, result.items, name, xml))
         return found
 
     def results(self, join: PatternJoin, wanted: Sequence[str]) -> list[Document]:
@@ -82,7 +77,7 @@ class Meaning:
 
     def block(self, block: Block) -> tuple[list[Document], dict[Document, Ways]]:
         """The documents of a block's stream, and of each the values of its variables in every embedding."""
-        members = [one for one in (*self.items, *self.made) if stream_name(block.input) in one.streams]
+        members = [one for one in self.items if stream_name(block.input) in one.streams]
         names = [node.variable for node in preorder(block.pattern.root)]
         ways: dict[Document, Ways] = {}
         for one in members:

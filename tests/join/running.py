@@ -31,7 +31,7 @@ def run(
     joins: JoinSet, documents: Sequence[Document], cut: int, *, max_cached_rows: int = 1000
 ) -> list[JoinResults]:
     trees = compile_trees(joins.patterns)
-    logic = JoinLogic(joins, witnesses=trees, max_cached_rows=max_cached_rows)
+    logic = JoinLogic(joins, max_cached_rows=max_cached_rows)
     states = logic.start()
     results: list[JoinResults] = []
     for number, start in enumerate(range(0, len(documents), cut)):

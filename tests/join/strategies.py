@@ -6,8 +6,8 @@ from datetime import timedelta
 
 from hypothesis import strategies as st
 
-from feedweir.join.query import JoinQuery, holes_of
-from feedweir.plan.nodes import Block, Feed, LastItems, PatternJoin, Source, TimeSpan
+from feedweir.join.query import JoinQuery
+from feedweir.plan.nodes import Block, LastItems, PatternJoin, Source, TimeSpan
 from feedweir.plan.predicates import PatternNode, TreePattern
 from tests.join.naive import Document, item
 
@@ -39,9 +39,9 @@ def documents(draw: st.DrawFn, max_size: int = 10) -> list[Document]:
 
 
 @st.composite
-def blocks(draw: st.DrawFn, prefix: str, inputs: tuple[str, ...] = ()) -> Block:
+def blocks(draw: st.DrawFn, prefix: str) -> Block:
     """A block that binds leaves, and perhaps groups, as prefix0, prefix1, …"""
-    source = draw(st.sampled_from(("a", "b", *inputs)))
+    source = draw(st.sampled_from(("a", "b")))
     names = (f"{prefix}{place}" for place in range(20))
     leaf = st.sampled_from(LEAVES)
 
@@ -58,8 +58,7 @@ def blocks(draw: st.DrawFn, prefix: str, inputs: tuple[str, ...] = ()) -> Block:
     if draw(st.integers(0, 3)) == 0:
         top.append(PatternNode("//", draw(leaf)))
     root = PatternNode("/", "d", tuple(top), next(names) if draw(st.booleans()) else "")
-    node = Source(source) if source in ("a", "b") else Feed(source)
-    return Block(node, TreePattern(root))
+    return Block(Source(source), TreePattern(root))
 
 
 def variables(block: Block) -> list[str]:
@@ -76,16 +75,14 @@ def variables(block: Block) -> list[str]:
 
 
 @st.composite
-def joins(draw: st.DrawFn, depth: int = 1, inputs: tuple[str, ...] = (), counts: bool = True) -> PatternJoin:
-    left: Block | PatternJoin = (
-        draw(blocks("a", inputs)) if depth == 1 else draw(joins(depth - 1, inputs, counts))
-    )
-    right = draw(blocks(f"r{depth}_", inputs))
+def joins(draw: st.DrawFn, depth: int = 1) -> PatternJoin:
+    left: Block | PatternJoin = draw(blocks("a")) if depth == 1 else draw(joins(depth - 1))
+    right = draw(blocks(f"r{depth}_"))
     on_left = variables(left) if isinstance(left, Block) else _all(left)
     size = draw(st.sampled_from((0, 1, 1, 2, 2, 3)))
     pair = st.tuples(st.sampled_from(on_left), st.sampled_from(variables(right)))
     equalities = tuple(draw(st.lists(pair, min_size=size, max_size=size)))
-    window = draw(_windows(counts))
+    window = draw(_windows())
     select = ""
     if draw(st.integers(0, 2)) == 0:
         chosen = draw(st.lists(st.sampled_from(on_left + variables(right)), max_size=2, unique=True))
@@ -99,9 +96,9 @@ def _all(join: PatternJoin) -> list[str]:
     return left + variables(join.right)
 
 
-def _windows(counts: bool) -> st.SearchStrategy[TimeSpan | LastItems]:
+def _windows() -> st.SearchStrategy[TimeSpan | LastItems]:
     spans = st.sampled_from((1, 2, 5, 100)).map(lambda n: TimeSpan(timedelta(microseconds=n)))
-    return st.one_of(spans, st.sampled_from((1, 2, 4)).map(LastItems)) if counts else spans
+    return st.one_of(spans, st.sampled_from((1, 2, 4)).map(LastItems))
 
 
 @st.composite
@@ -109,8 +106,5 @@ def queries(draw: st.DrawFn) -> list[JoinQuery]:
     simple = draw(st.lists(joins(), min_size=1, max_size=4))
     chosen = [JoinQuery(number, join) for number, join in enumerate(simple)]
     if draw(st.booleans()):
-        chosen.append(JoinQuery(50, draw(joins(depth=2))))
-    if holes_of(simple[0].select) and draw(st.booleans()):
-        chosen[0] = JoinQuery(0, simple[0], "made")
-        chosen.append(JoinQuery(60, draw(joins(inputs=("made", "made", "made"), counts=False))))
+        chosen.append(JoinQuery(50, draw(joins(depth=draw(st.sampled_from((2, 2, 3)))))))
     return chosen

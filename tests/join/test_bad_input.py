@@ -8,16 +8,16 @@ from feedweir.join.compiled import compile_joins
 from feedweir.join.query import JoinQuery
 from feedweir.join.sequential import AloneHistory, alone_documents, alone_queries, run_alone
 from feedweir.join.windows import JoinBounds, running_clock
-from feedweir.plan.nodes import Block, Feed, LastItems, PatternJoin, Source, TimeSpan
+from feedweir.plan.nodes import Block, LastItems, PatternJoin, Source, TimeSpan
 from feedweir.plan.predicates import PatternNode, TreePattern
 from tests.join.naive import item
-from tests.join.running import batch_of, matches, run
+from tests.join.running import batch_of, matches
 from tests.join.test_state import same_title, titled
 
 DAY = TimeSpan(timedelta(days=1))
 
 
-def block(variable: str, name: str = "title", source: Source | Feed | None = None) -> Block:
+def block(variable: str, name: str = "title", source: Source | None = None) -> Block:
     return Block(source or Source("S"), TreePattern(PatternNode("//", name, (), variable)))
 
 
@@ -43,19 +43,6 @@ def test_a_query_that_makes_no_sense_is_refused_and_the_others_work(join: Patter
     joins = compile_joins([JoinQuery(5, join), same_title(DAY, 6)])
     assert message in str(joins.failures[5])
     assert [match.key for match in matches(joins, [titled(1, 1, "a"), titled(2, 2, "a")], 10)] == [6, 6]
-
-
-def test_queries_that_read_their_own_results_are_refused() -> None:
-    def reads(stream: str, key: int, publish: str) -> JoinQuery:
-        join = PatternJoin(
-            "join", block("x", "title", Feed(stream)), block("y"), (("x", "y"),), DAY, "<title>{$x}</title>"
-        )
-        return JoinQuery(key, join, publish)
-
-    joins = compile_joins([reads("a", 1, "b"), reads("b", 2, "a"), same_title(DAY, 3)])
-    assert sorted(joins.failures) == [1, 2]
-    assert "made from its own results" in str(joins.failures[1])
-    assert len(joins.levels) == 1
 
 
 def test_an_item_that_arrives_late_still_meets_what_is_remembered() -> None:
@@ -107,16 +94,6 @@ def test_a_document_that_no_pattern_matches_costs_nothing_and_breaks_nothing() -
     assert (
         matches(joins, [item(1, 1, "<other/>", "source S"), item(2, 2, "<a/>", "source elsewhere")], 1) == []
     )
-
-
-def test_published_documents_without_a_construction_hold_the_items_documents() -> None:
-    published = JoinQuery(1, same_title(DAY).join, "pairs")
-    joins = compile_joins([published])
-    results = run(joins, [titled(1, 1, "a"), titled(2, 2, "a")], 5)
-    assert [(one.stream, one.items, one.xml) for one in results[0].published] == [
-        ("feed pairs", (1, 2), "<result></result>"),
-        ("feed pairs", (2, 1), "<result></result>"),
-    ]
 
 
 def test_each_query_alone_finds_what_all_find_together() -> None:

@@ -143,7 +143,7 @@ def test_q1_and_q2_are_satisfied_by_the_two_documents_and_q3_is_not() -> None:
     ]
     joins = compile_joins(selected)
     trees = compile_trees(joins.patterns)
-    logic = JoinLogic(joins, witnesses=trees)
+    logic = JoinLogic(joins)
     documents = [item(1, 10, D1, "source S"), item(2, 20, D2, "source S")]
     none, states = logic.step(logic.start(), batch_of(documents[:1], trees), 0)
     found, states = logic.step(states, batch_of(documents[1:], trees), 1)

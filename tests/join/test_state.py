@@ -45,14 +45,14 @@ def test_a_process_that_dies_and_starts_again_finds_everything_once(
     trees = compile_trees(joins.patterns)
     store = HistoryStore(tmp_path_factory.mktemp("state"))
     committed: list[Match] = []
-    logic = JoinLogic(joins, witnesses=trees)
+    logic = JoinLogic(joins)
     for number, start in enumerate(range(0, len(stream), 2)):
         for attempt in range(2):
             states = store.load(number) or logic.start()
             found, after = logic.step(states, batch_of(stream[start : start + 2], trees), number)
             store.save(number, after)
             if number in crashes and attempt == 0:
-                logic = JoinLogic(joins, witnesses=trees)
+                logic = JoinLogic(joins)
                 continue
             committed += found.matches()
             break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -39,18 +39,6 @@ class WitnessTables(Protocol):
     def values(self) -> Sequence[str]: ...
 
 
-class WitnessSource(Protocol):
-    """Matches a set's patterns against documents that joins publish."""
-
-    def witnesses(self, documents: Sequence[str]) -> WitnessTables: ...
-
-
-class DocumentTexts(Protocol):
-    """The XML of items by sequence number: published documents without a construction are made of them."""
-
-    def texts(self, sequence: Sequence[int]) -> Sequence[str]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class DocumentBatch:
     """Documents in the order of the stream: by `seq`, and by `sub` where several stand at one number.
@@ -78,17 +66,3 @@ class DocumentBatch:
         """The clock at each row, given the clock before them."""
         times = self.time_us if self.clock_us is None else self.clock_us
         return running_clock(times, before)
-
-
-@dataclass(frozen=True, slots=True)
-class NoWitnesses:
-    """Of documents that no pattern matches."""
-
-    document: Ints = field(default_factory=lambda: np.empty(0, np.int32))
-    pattern: Ints = field(default_factory=lambda: np.empty(0, np.int32))
-    variable: Ints = field(default_factory=lambda: np.empty(0, np.int32))
-    node1: Ints = field(default_factory=lambda: np.empty(0, np.int32))
-    node2: Ints = field(default_factory=lambda: np.empty(0, np.int32))
-    value_document: Ints = field(default_factory=lambda: np.empty(0, np.int32))
-    value_node: Ints = field(default_factory=lambda: np.empty(0, np.int32))
-    values: tuple[str, ...] = ()

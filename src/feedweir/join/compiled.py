@@ -1,8 +1,8 @@
 """Join queries compiled: variables, templates with their relations R_T, and the levels they are evaluated in.
 
 A chain of joins is taken apart: each inner join is a query of its own whose results are documents of a hidden stream,
-with the variables that the outer join or the construction need. Published streams work the same way. Queries that read
-results of others are one level above them; each level has its own state.
+with the variables that the outer join or the construction need. What reads results of another is one level above it;
+each level has its own state.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from feedweir.errors import FeedweirError, LanguageError
+from feedweir.errors import FeedweirError
 from feedweir.join.graph import LEFT, BlockTree, JoinGraph, block_tree, join_graph, minor
 from feedweir.join.query import JoinQuery, blocks_of, holes_of, inner_stream, stream_name
 from feedweir.join.templates import Template, Templates
 from feedweir.join.values import stable_number
 from feedweir.join.variables import Signature, Variable, result_variable, signed, variable_of
 from feedweir.join.windows import JoinBounds, window_code
-from feedweir.plan.nodes import Block, Feed, PatternJoin
+from feedweir.plan.nodes import Block, PatternJoin
 from feedweir.plan.predicates import PatternNode, TreePattern
 
 Ints = NDArray[np.int32]
@@ -29,15 +29,14 @@ Longs = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What is made of one query's matches: reported (`key`), published, or both; an inner join has no key."""
+    """What is made of one query's matches: they are reported by `key`, or, of an inner join, documents of `stream`."""
 
     key: int | None
     stream: str
-    """The stream its results are documents of; empty for none."""
+    """The hidden stream its results are documents of; empty for none."""
     outputs: tuple[str, ...]
     """Variables in the order of the template's output columns."""
     select: str
-    is_inner: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +139,8 @@ class _Compiler:
         taken = dict(self.inner)
         rows = len(self.rows)
         try:
-            stream = stream_name(Feed(query.publish)) if query.publish else ""
-            self._add(
-                query.join, holes_of(query.join.select), Result(query.key, stream, (), query.join.select)
-            )
+            select = query.join.select
+            self._add(query.join, holes_of(select), Result(query.key, "", (), select))
         except FeedweirError:
             del self.rows[rows:]
             self.inner = taken
@@ -159,7 +156,7 @@ class _Compiler:
             self.shapes[key] = self._shape(graph, left, right)
         shape = self.shapes[key]
         names = tuple(_name(left, right, node) for node in shape.outputs)
-        named = Result(result.key, result.stream, names, result.select, result.is_inner)
+        named = Result(result.key, result.stream, names, result.select)
         reads = (left.stream, right.stream)
         self.rows.append(_Row(shape.template, shape.variables, shape.shared, mode, length, named, reads))
 
@@ -200,7 +197,7 @@ class _Compiler:
         key = (join.left, needed)
         if key not in self.inner:
             stream = inner_stream(stable_number(repr(key)))
-            self._add(join.left, needed, Result(None, stream, (), "", True))
+            self._add(join.left, needed, Result(None, stream, (), ""))
             self.inner[key] = stream
         columns = tuple(PatternNode("/", name, (), name) for name in needed)
         return _Side(self.inner[key], block_tree(PatternNode("/", "result", columns)), needed, True)
@@ -256,7 +253,7 @@ def compile_joins(queries: Iterable[JoinQuery], *, bounds: JoinBounds | None = N
             compiler.add(query)
         except FeedweirError as error:
             failures[query.key] = error
-    leveled = _levels(compiler.rows, failures)
+    leveled = _levels(compiler.rows)
     patterns: dict[TreePattern, int] = {}
     levels = tuple(_level(rows) for rows in leveled)
     for level in levels:
@@ -268,35 +265,16 @@ def compile_joins(queries: Iterable[JoinQuery], *, bounds: JoinBounds | None = N
     return JoinSet(levels, tuple(patterns), tuple(outside), failures, bounds or JoinBounds())
 
 
-def _levels(rows: list[_Row], failures: dict[int, FeedweirError]) -> list[list[_Row]]:
-    """Rows by level: above every row whose results they read. What reads its own results is refused."""
-    makers: dict[str, list[int]] = {}
-    for place, row in enumerate(rows):
+def _levels(rows: list[_Row]) -> list[list[_Row]]:
+    """Rows by level: above every row whose results they read. An inner join comes before what reads it."""
+    above: dict[str, int] = {}
+    levels: dict[int, list[_Row]] = {}
+    for row in rows:
+        level = max(above.get(stream, 0) for stream in row.reads)
         if row.result.stream:
-            makers.setdefault(row.result.stream, []).append(place)
-    level: dict[int, int] = {}
-    waiting = list(range(len(rows)))
-    while waiting:
-        ready = [
-            place
-            for place in waiting
-            if all(maker in level for stream in rows[place].reads for maker in makers.get(stream, ()))
-        ]
-        if not ready:
-            break
-        for place in ready:
-            below = [level[maker] for stream in rows[place].reads for maker in makers.get(stream, ())]
-            level[place] = 1 + max(below, default=-1)
-        waiting = [place for place in waiting if place not in level]
-    for place in waiting:
-        key = rows[place].result.key
-        if key is not None:
-            failures[key] = LanguageError(
-                "the query reads a stream that is made from its own results",
-                hint="publish under another name, or read the sources directly",
-            )
-    depth = 1 + max(level.values(), default=-1)
-    return [[row for place, row in enumerate(rows) if level.get(place) == number] for number in range(depth)]
+            above[row.result.stream] = level + 1
+        levels.setdefault(level, []).append(row)
+    return [levels[number] for number in sorted(levels)]
 
 
 def _level(rows: list[_Row]) -> Level:

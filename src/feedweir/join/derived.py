@@ -1,9 +1,9 @@
-"""Documents that joins make: results of inner joins with their variables, and published documents."""
+"""Documents that joins make for the joins above them: results of inner joins with their variables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from feedweir.join.compiled import Level
 from feedweir.join.evaluate import Found
-from feedweir.join.query import filled
+from feedweir.join.history import JoinState
 from feedweir.join.rows import BindingRows
-from feedweir.join.state import JoinState
 
 Longs = NDArray[np.int64]
 LEVEL_BITS = 40
@@ -33,7 +32,7 @@ class Bindings:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A document made by a join, ordered after the item that completed it. Either `xml`, or variables with values."""
+    """A result of an inner join, ordered after the item that completed it: variables with values."""
 
     stream: str
     seq: int
@@ -43,7 +42,6 @@ class Derived:
     names: tuple[str, ...]
     keys: tuple[tuple[int, int], ...]
     texts: tuple[str, ...]
-    xml: str | None
 
 
 def members_of(found: Found, level: Level) -> Iterator[tuple[int, Longs]]:
@@ -82,6 +80,14 @@ def bindings_of(found: Found, level: Level, state: JoinState, width: int) -> Ite
                     state.text(document, node) for document, node in zip(documents, nodes, strict=True)
                 )
                 yield Bindings(result, left, right, nodes, keys, texts)
+
+
+def plain_bindings_of(found: Found, level: Level) -> Iterator[Bindings]:
+    """Matches without outputs of inner joins: they are documents all the same."""
+    for result, places in members_of(found, level):
+        if level.results[result].stream:
+            pairs = zip(found.left[places].tolist(), found.right[places].tolist(), strict=True)
+            yield from (Bindings(result, left, right, (), (), ()) for left, right in pairs)
 
 
 _Lookup = dict[tuple[int, int], list[tuple[tuple[int, ...], tuple[int, int]]]]
@@ -155,9 +161,8 @@ def derived_of(
     level: Level,
     number: int,
     state: JoinState,
-    texts_of: Callable[[Sequence[int]], Sequence[str]] | None,
 ) -> list[Derived]:
-    """The documents that the matches of a level publish, in stream order; `number` is the level's."""
+    """The documents that the inner joins of a level make, in stream order; `number` is the level's."""
     made: list[tuple[tuple[object, ...], Derived]] = []
     for one in bindings:
         result = level.results[one.result]
@@ -166,44 +171,13 @@ def derived_of(
         seq, sub = state.sequence(np.array([one.left, one.right], np.int64))
         last = max(zip(seq.tolist(), sub.tolist(), strict=True))
         items = (*state.items_of(one.left), *state.items_of(one.right))
-        xml = (
-            None if result.is_inner else _document(result.select, result.outputs, one.texts, items, texts_of)
-        )
         time = max(state.time_of(one.left), state.time_of(one.right))
-        document = Derived(result.stream, last[0], 0, time, items, result.outputs, one.keys, one.texts, xml)
+        document = Derived(result.stream, last[0], 0, time, items, result.outputs, one.keys, one.texts)
         made.append(((last, result.stream, one.left, one.right, one.nodes, one.result), document))
     made.sort(key=lambda pair: pair[0])
     ranks: dict[int, int] = {}
     placed = []
     for _, document in made:
         rank = ranks[document.seq] = ranks.get(document.seq, 0) + 1
-        placed.append(_placed(document, (number + 1) << LEVEL_BITS | rank))
+        placed.append(replace(document, sub=(number + 1) << LEVEL_BITS | rank))
     return placed
-
-
-def _placed(document: Derived, sub: int) -> Derived:
-    return Derived(
-        document.stream,
-        document.seq,
-        sub,
-        document.time_us,
-        document.items,
-        document.names,
-        document.keys,
-        document.texts,
-        document.xml,
-    )
-
-
-def _document(
-    select: str,
-    names: Sequence[str],
-    texts: Sequence[str],
-    items: Sequence[int],
-    texts_of: Callable[[Sequence[int]], Sequence[str]] | None,
-) -> str:
-    """The construction; without one, a new root with the items' own documents under it."""
-    if select:
-        return filled(select, dict(zip(names, texts, strict=True)))
-    inside = "".join(texts_of(items)) if texts_of else ""
-    return f"<result>{inside}</result>"

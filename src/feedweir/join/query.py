@@ -12,12 +12,10 @@ __all__ = ["JoinQuery", "blocks_of", "filled", "holes_of", "inner_stream", "is_i
 
 @dataclass(frozen=True, slots=True)
 class JoinQuery:
-    """`key` is what results report. With `publish`, its results are documents of that stream, which others can read:
-    a block whose input is `Feed(publish)`."""
+    """`key` is what results report."""
 
     key: int
     join: PatternJoin
-    publish: str = ""
 
 
 def stream_name(node: Node) -> str:
