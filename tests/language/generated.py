@@ -305,6 +305,9 @@ schedules = st.builds(
 )
 
 
+owners = st.sampled_from(["", "ann", "acme/ann", "for", "acme/the editors/ann", "Åse", "from"])
+
+
 @st.composite
 def subscriptions(draw: st.DrawFn) -> Subscribe:
     channel = draw(st.sampled_from(CHANNELS))
@@ -317,6 +320,7 @@ def subscriptions(draw: st.DrawFn) -> Subscribe:
         Schedule() if is_stream else draw(schedules),
         draw(st.one_of(st.just(""), names)),
         draw(st.sampled_from(["", "whsec_it's"])) if channel == "webhook" else "",
+        draw(owners),
     )
 
 
@@ -330,6 +334,7 @@ def alterations(draw: st.DrawFn) -> AlterFeed | AlterSubscription:
         draw(intervals),
         draw(paused),
         draw(st.one_of(st.none(), queries())),
+        draw(st.one_of(st.none(), owners)),
     )
     subscription = AlterSubscription(
         draw(names),
@@ -341,23 +346,30 @@ def alterations(draw: st.DrawFn) -> AlterFeed | AlterSubscription:
         draw(st.lists(st.sampled_from(sorted(REMOVABLE)), max_size=2).map(tuple)),
         True,
         draw(st.sampled_from([None, "whsec_a"])) if channel == "webhook" else None,
+        draw(st.one_of(st.none(), owners)),
     )
     nothing = feed == AlterFeed(feed.name)
     return subscription if nothing or draw(st.booleans()) else feed
 
 
 statements: st.SearchStrategy[Statement] = st.one_of(
-    st.builds(CreateFeed, names, queries(), st.booleans()),
+    st.builds(CreateFeed, names, queries(), st.booleans(), owners),
     st.builds(Ask, queries()),
     st.builds(Explain, st.builds(CreateFeed, names, queries())),
     st.builds(ExplainPlan, st.one_of(st.just(""), names)),
-    st.builds(lambda name, url, every: RegisterFeed(name, url, every=every), names, urls, intervals),
+    st.builds(
+        lambda name, url, every, owner: RegisterFeed(name, url, every=every, owner=owner),
+        names,
+        urls,
+        intervals,
+        owners,
+    ),
     st.builds(lambda name, feed, apply: RegisterFeed(name, "", feed, apply), names, names, stylesheets),
     subscriptions(),
     alterations(),
     st.builds(DropFeed, names, st.booleans()),
     st.builds(DropSubscription, names, st.booleans()),
     st.builds(Describe, names, st.sampled_from(["feed", "subscription"])),
-    st.builds(Show, st.sampled_from(SHOWN), st.one_of(st.just(""), words)),
+    st.builds(Show, st.sampled_from(SHOWN), st.one_of(st.just(""), words), owners),
     st.builds(DefineWindow, names, windows),
 )

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, delete, func, select, update
 from feedweir.catalog import history, names, sources, tables
 from feedweir.catalog.columns import storable
 from feedweir.catalog.database import Database
+from feedweir.catalog.owners import is_theirs
 from feedweir.catalog.records import Change, Definition, FeedKind, FeedRecord, NewFeed
 from feedweir.catalog.rows import chunks, insert_all, take_numbers
 from feedweir.errors import CatalogError
@@ -82,12 +83,12 @@ class Feeds:
         after: str = "",
         limit: int | None = None,
     ) -> tuple[FeedRecord, ...]:
-        """Feeds by name; `after` and `limit` page through them."""
+        """Feeds by name, all or those that concern an owner; `after` and `limit` page through them."""
         query = select(_feed).where(_feed.c.name > after).order_by(_feed.c.name).limit(limit)
         if kind is not None:
             query = query.where(_feed.c.kind == kind)
         if owner is not None:
-            query = query.where(_feed.c.owner == owner)
+            query = query.where(is_theirs(_feed.c.owner, owner))
         return self._database.read(lambda connection: _records(connection, connection.execute(query).all()))
 
     def count(self, kind: FeedKind) -> int:

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Text, insert, select, update
 from feedweir.catalog import history, names, outbox, rhythms, tables
 from feedweir.catalog.columns import canonical_json, microseconds, moment, storable
 from feedweir.catalog.database import Database
+from feedweir.catalog.owners import is_theirs
 from feedweir.catalog.records import (
     Change,
     NewSubscription,
@@ -59,12 +60,12 @@ class Subscriptions:
         after: int = 0,
         limit: int | None = None,
     ) -> tuple[SubscriptionRecord, ...]:
-        """Subscriptions in the order they were made, from the number after `after`."""
+        """Subscriptions, all or those that concern an owner, in the order they were made, from a number on."""
         query = (
             select(_subscription).where(_subscription.c.id > after).order_by(_subscription.c.id).limit(limit)
         )
         if owner is not None:
-            query = query.where(_subscription.c.owner == owner)
+            query = query.where(is_theirs(_subscription.c.owner, owner))
         if not with_dropped:
             query = query.where(_subscription.c.status != "dropped")
 

@@ -9,7 +9,7 @@ cheaper.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -157,8 +157,12 @@ def compile_definitions(definitions: Iterable[Definition], wanted: set[int] | No
         if isinstance(compiled, JoinFeed):
             joins.append(compiled)
         else:
-            queries += compiled
+            queries += _owned(compiled, names.owner_of(definition.name))
     return Compilation(tuple(queries), tuple(failures), tuple(joins))
+
+
+def _owned(queries: list[Query], owner: str) -> list[Query]:
+    return [replace(query, owner=owner) for query in queries] if owner else queries
 
 
 def plan_of(definition: Definition, names: DefinedNames) -> Node:

@@ -70,9 +70,9 @@ class Weir:
             DataDirectory(root), open_catalog(catalog_url or f"sqlite:///{root}/catalog.sqlite"), clock
         )
 
-    def execute(self, text: str) -> tuple[Outcome, ...]:
-        """Carry out statements, all or none; they hold from the next batch on."""
-        return execute(self.catalog, text, self.clock(), answer=self._answer)
+    def execute(self, text: str, *, owner: str = "") -> tuple[Outcome, ...]:
+        """Carry out statements, all or none; they hold from the next batch on. What they make is the owner's."""
+        return execute(self.catalog, text, self.clock(), owner=owner, answer=self._answer)
 
     def push(self, source: str, body: bytes, *, media_type: str = "") -> int:
         """Land a document as if it had been fetched from a source; returns its landing segment."""

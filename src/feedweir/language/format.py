@@ -47,9 +47,9 @@ def format_statement(statement: Statement) -> str:
     match statement:
         case RegisterFeed():
             return _register(statement)
-        case CreateFeed(name, query, or_replace):
+        case CreateFeed(name, query, or_replace, owner):
             head = "create or replace feed" if or_replace else "create feed"
-            return f"{head} {format_name(name)}\n{format_query(query)}"
+            return f"{head} {format_name(name)}{_owner(owner)}\n{format_query(query)}"
         case Ask(query):
             return format_query(query)
         case Subscribe():
@@ -65,8 +65,8 @@ def format_statement(statement: Statement) -> str:
             return f"drop subscription {'if exists ' if if_exists else ''}{format_name(name)}"
         case Describe(name, kind):
             return f"describe {kind} {format_name(name)}"
-        case Show(what, like):
-            return f"show {what}{f' like {quoted(like)}' if like else ''}"
+        case Show(what, like, owner):
+            return f"show {what}{_owner(owner)}{f' like {quoted(like)}' if like else ''}"
         case DefineWindow(name, window):
             return f"define window {format_name(name)} as {format_window(window)}"
         case Explain(inner):
@@ -142,12 +142,23 @@ def _condition(condition: Condition, is_single: bool) -> str:
 def _register(statement: RegisterFeed) -> str:
     what = quoted(statement.url) if statement.url else format_name(statement.feed)
     name = f"as {format_name(statement.name)}"
-    return f"register feed {what}{_apply(statement.apply)} {name}{_every(statement.every)}"
+    when = f"{_every(statement.every)}{_owner(statement.owner)}"
+    return f"register feed {what}{_apply(statement.apply)} {name}{when}"
+
+
+def _owner(owner: str) -> str:
+    return f" for {format_name(owner)}" if owner else ""
+
+
+def _changed_owner(owner: str | None) -> list[str]:
+    return [] if owner is None else [f"for {format_name(owner) if owner else 'everyone'}"]
 
 
 def _subscribe(statement: Subscribe) -> str:
     name = f" as {format_name(statement.name)}" if statement.name else ""
-    head = f"subscribe to {format_name(statement.feed)}{name}{_apply(statement.apply)}"
+    head = (
+        f"subscribe to {format_name(statement.feed)}{name}{_owner(statement.owner)}{_apply(statement.apply)}"
+    )
     output = _output(statement.channel, statement.target, statement.secret)
     return " ".join((head, output, *format_schedule(statement.schedule)))
 
@@ -169,7 +180,7 @@ def _feed_changes(statement: AlterFeed) -> list[str]:
     changes = [f"rename to {format_name(statement.rename)}"] if statement.rename is not None else []
     changes += [f"url {quoted(statement.url)}"] if statement.url is not None else []
     changes += [_every(statement.every).strip()] if statement.every is not None else []
-    changes += _paused(statement.is_paused)
+    changes += _paused(statement.is_paused) + _changed_owner(statement.owner)
     return changes + ([format_query(statement.query)] if statement.query is not None else [])
 
 
@@ -179,7 +190,7 @@ def _subscription_changes(statement: AlterSubscription) -> list[str]:
     if statement.channel is not None:
         changes.append(_output(statement.channel, statement.target or "", statement.secret or ""))
     changes += [f"no {word}" for word in statement.without] + format_schedule(statement.schedule)
-    return changes + _paused(statement.is_paused)
+    return changes + _changed_owner(statement.owner) + _paused(statement.is_paused)
 
 
 def _paused(is_paused: bool | None) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from feedweir.language.roses import address, output, query, stylesheet
+from feedweir.language.roses import address, output, owner, query, stylesheet
 from feedweir.language.schedules import CLAUSES, PARTS, Schedule, every, without
 from feedweir.language.statements import (
     SHOWN,
@@ -46,12 +46,13 @@ def describe(c: Cursor, place: Place) -> Describe:
 
 
 def show(c: Cursor, place: Place) -> Show:
-    """`show feeds [like '*news*']`."""
+    """`show feeds [for ann] [like '*news*']`."""
     word = c.words[c.at]
     for what in SHOWN:
         if word == what:
             c.at += 1
-            return Show(what, c.string("a part of the names") if c.accept("like") else "", place)
+            whose = owner(c)
+            return Show(what, c.string("a part of the names") if c.accept("like") else "", whose, place)
     raise c.unknown("something to show", SHOWN)
 
 
@@ -127,6 +128,7 @@ _FEED_CLAUSES: _Clauses = {
     "every": lambda c: {"every": every(c)},
     "pause": lambda c: _paused(c, True),
     "resume": lambda c: _paused(c, False),
+    "for": lambda c: {"owner": owner(c)},
     "from": lambda c: {"query": query(c)},
 }
 _SUBSCRIPTION_CLAUSES: _Clauses = {
@@ -135,6 +137,7 @@ _SUBSCRIPTION_CLAUSES: _Clauses = {
     "output": _output,
     **CLAUSES,
     "no": _without,
+    "for": lambda c: {"owner": owner(c)},
     "pause": lambda c: _paused(c, True),
     "resume": lambda c: _paused(c, False),
 }

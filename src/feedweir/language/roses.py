@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from feedweir.items.owners import EVERYONE, is_owner
 from feedweir.language.conditions import where
 from feedweir.language.joining import join_predicate
 from feedweir.language.schedules import AT_ONCE, every, schedule
@@ -28,7 +29,7 @@ from feedweir.language.xscl import braced
 
 
 def register(c: Cursor, place: Place) -> RegisterFeed:
-    """`register feed URL as N` or `register feed M apply 'X.xsl' as N`, perhaps `every 30 minutes`."""
+    """`register feed URL as N` or `register feed M apply 'X.xsl' as N`, perhaps `every 30 minutes` and `for ann`."""
     c.accept("source")
     if c.words[c.at] == "feed":
         c.at += 1
@@ -36,7 +37,7 @@ def register(c: Cursor, place: Place) -> RegisterFeed:
     feed = "" if url else name(c, "a URL or the name of a feed")
     apply = stylesheet(c)
     c.expect("as", hint="register feed URL as NAME")
-    return RegisterFeed(name(c, "a name for the feed"), url, feed, apply, every(c), place)
+    return RegisterFeed(name(c, "a name for the feed"), url, feed, apply, every(c), owner(c), place)
 
 
 def address(c: Cursor) -> str:
@@ -55,12 +56,27 @@ def stylesheet(c: Cursor) -> str:
 
 
 def create(c: Cursor, place: Place) -> CreateFeed:
-    """`create [or replace] feed N from …`."""
+    """`create [or replace] feed N [for ann] from …`."""
     or_replace = c.accept("or")
     if or_replace:
         c.expect("replace")
     c.expect("feed", hint="create feed NAME from A | B where …")
-    return CreateFeed(name(c, "a name for the feed"), query(c), or_replace, place)
+    label, whose = name(c, "a name for the feed"), owner(c)
+    return CreateFeed(label, query(c), or_replace, whose, place)
+
+
+def owner(c: Cursor) -> str:
+    """`for ann`, `for 'acme/ann'`, `for everyone`; everyone when nothing is said."""
+    if not c.accept("for"):
+        return EVERYONE
+    start = c.at
+    found = name(c, "the name of an owner")
+    if not is_owner(found):
+        raise c.error(f"`{found}` is not an owner", at=start, hint="a name, or groups and a name: 'acme/ann'")
+    return EVERYONE if found == _EVERYONE else found
+
+
+_EVERYONE = "everyone"
 
 
 def query(c: Cursor) -> Query:
@@ -150,10 +166,11 @@ def _join(c: Cursor) -> Join:
 
 
 def subscribe(c: Cursor, place: Place) -> Subscribe:
-    """`subscribe to N [as S] [apply 'T.xsl'] output mail 'a@b.c' [every 3 hours] …`."""
+    """`subscribe to N [as S] [for ann] [apply 'T.xsl'] output mail 'a@b.c' [every 3 hours] …`."""
     c.expect("to")
     feed = name(c)
     label = name(c, "a name for the subscription") if c.accept("as") else ""
+    whose = owner(c)
     apply = stylesheet(c)
     c.expect("output", hint="subscribe to FEED output mail 'you@example.org' every 3 hours")
     start = c.at
@@ -161,7 +178,7 @@ def subscribe(c: Cursor, place: Place) -> Subscribe:
     plan = schedule(c)
     if channel == "stream" and plan != AT_ONCE:
         raise c.error("a stream gives items as they come", at=start, hint="leave out when they go")
-    return Subscribe(feed, channel, target, apply, plan, label, secret, place)
+    return Subscribe(feed, channel, target, apply, plan, label, secret, whose, place)
 
 
 def output(c: Cursor) -> tuple[Channel, str, str]:

@@ -24,7 +24,7 @@ def select(c: Cursor, place: Place) -> Ask | CreateFeed:
     """A query, which PUBLISH makes a feed."""
     query = _query(c)
     if c.accept("publish"):
-        return CreateFeed(name(c, "a name for the feed"), query, False, place)
+        return CreateFeed(name(c, "a name for the feed"), query, place=place)
     return Ask(query, place)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Literal, TypeAlias
 
+from feedweir.items.owners import EVERYONE
 from feedweir.language.predicates import JoinPredicate, PatternNode, Predicate
 from feedweir.language.schedules import AT_ONCE, Schedule
 from feedweir.language.windows import WindowSpec
@@ -110,14 +111,18 @@ class RegisterFeed:
     feed: str = ""
     apply: str = ""
     every: timedelta | None = None
+    owner: str = EVERYONE
     place: Place | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class CreateFeed:
+    """`owner` limits who is asked for when matching is limited to some; empty is everyone."""
+
     name: str
     query: Query
     or_replace: bool = False
+    owner: str = EVERYONE
     place: Place | None = field(default=None, compare=False, repr=False)
 
 
@@ -145,6 +150,7 @@ class Subscribe:
     name: str = ""
     secret: str = field(default="", repr=False)
     """What a webhook is signed with; empty lets the keeper make one."""
+    owner: str = EVERYONE
     place: Place | None = field(default=None, compare=False, repr=False)
 
 
@@ -158,6 +164,7 @@ class AlterFeed:
     every: timedelta | None = None
     is_paused: bool | None = None
     query: Query | None = None
+    owner: str | None = None
     place: Place | None = field(default=None, compare=False, repr=False)
 
 
@@ -175,6 +182,7 @@ class AlterSubscription:
     without: tuple[str, ...] = ()
     is_paused: bool | None = None
     secret: str | None = field(default=None, repr=False)
+    owner: str | None = None
     place: Place | None = field(default=None, compare=False, repr=False)
 
 
@@ -209,10 +217,11 @@ SHOWN: tuple[Shown, ...] = ("sources", "feeds", "subscriptions", "statistics", "
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """A list; `like` keeps the names that have it, `*` standing for anything."""
+    """A list; `like` keeps the names that have it, `*` standing for anything; `owner` what concerns them."""
 
     what: Shown
     like: str = ""
+    owner: str = EVERYONE
     place: Place | None = field(default=None, compare=False, repr=False)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from feedweir.items.owners import concerns
 from feedweir.match.wire import predicate_from_json, predicate_to_json
 from feedweir.plan.predicates import And, Contains, FromFeeds, Predicate, Term
 from feedweir.plan.query import Query
@@ -121,9 +122,11 @@ class StoredQueries:
         return query_of(batch.slice(number % _ROWS_PER_BATCH, 1).to_pylist()[0])
 
 
-def _owned_by(table: pa.Table, owner: str) -> pa.Table:
-    """The queries of an owner, and those that belong to everyone."""
-    return table.filter(pc.is_in(table.column("owner"), pa.array(["", owner])))
+def _owned_by(table: pa.Table, asker: str) -> pa.Table:
+    """The queries that concern an owner; each owner that there is is looked at once."""
+    owners = pc.unique(table.column("owner")).to_pylist()
+    wanted = [owner for owner in owners if concerns(owner, asker)]
+    return table.filter(pc.is_in(table.column("owner"), pa.array(wanted, pa.string())))
 
 
 def query_of(row: dict[str, Any]) -> Query:

@@ -24,6 +24,7 @@ PUSHED = "push://"
 
 def register(desk: Desk, statement: RegisterFeed) -> Outcome:
     """A source made of another feed has no URL: it reads that feed, and is filled by whoever transforms its items."""
+    statement = replace(statement, owner=statement.owner or desk.owner)
     _put(desk, _source(desk, statement), is_replaced=False)
     _pace(desk, statement)
     return Outcome(message=f"registered {statement.name}", name=statement.name)
@@ -31,7 +32,10 @@ def register(desk: Desk, statement: RegisterFeed) -> Outcome:
 
 def create(desk: Desk, statement: CreateFeed) -> Outcome:
     is_replaced = statement.or_replace and desk.names.kind_of(statement.name) is not None
-    _put(desk, _virtual(desk, replace(statement, or_replace=False)), is_replaced=is_replaced)
+    before = desk.catalog.feeds.named(statement.name).owner if is_replaced else ""
+    owner = statement.owner or before or desk.owner
+    put = _virtual(desk, replace(statement, or_replace=False, owner=owner))
+    _put(desk, put, is_replaced=is_replaced)
     return Outcome(
         message=f"{'replaced' if is_replaced else 'created'} {statement.name}", name=statement.name
     )
@@ -65,7 +69,7 @@ def _source(desk: Desk, statement: RegisterFeed) -> NewFeed:
         # Nobody is asked for what is pushed.
         url="" if statement.url.startswith(PUSHED) else statement.url,
         reads=_reads([statement.feed] if statement.feed else []),
-        owner=desk.owner,
+        owner=statement.owner,
         created_at=desk.now,
     )
 
@@ -76,7 +80,7 @@ def _virtual(desk: Desk, statement: CreateFeed) -> NewFeed:
         kind="virtual",
         statement=format_statement(statement),
         reads=_reads(feeds_used(statement.query)),
-        owner=desk.owner,
+        owner=statement.owner,
         created_at=desk.now,
     )
 
@@ -103,9 +107,10 @@ def _alter_source(desk: Desk, statement: AlterFeed) -> None:
     assert isinstance(registered, RegisterFeed), "a source is kept as the statement that registers it"
     url = registered.url if statement.url is None else statement.url
     every = registered.every if statement.every is None else statement.every
-    changed = replace(registered, url=url, every=every)
+    owner = registered.owner if statement.owner is None else statement.owner
+    changed = replace(registered, url=url, every=every, owner=owner)
     if changed != registered:
-        _put(desk, replace(_source(desk, changed), owner=record.owner), is_replaced=True)
+        _put(desk, _source(desk, changed), is_replaced=True)
         _pace(desk, changed)
     if statement.is_paused is not None:
         _pause(desk, statement.name, is_paused=statement.is_paused)
@@ -129,10 +134,12 @@ def _alter_virtual(desk: Desk, statement: AlterFeed) -> None:
             f"{statement.name!r} is a virtual feed and is not fetched",
             hint="pause its sources, or the subscriptions to it",
         )
-    if statement.query is not None:
-        owner = desk.catalog.feeds.named(statement.name).owner
-        changed = CreateFeed(statement.name, statement.query)
-        _put(desk, replace(_virtual(desk, changed), owner=owner), is_replaced=True)
+    record = desk.catalog.feeds.named(statement.name)
+    query = statement.query or desk.names.query_of(statement.name)
+    assert query is not None, "a virtual feed has a query"
+    owner = record.owner if statement.owner is None else statement.owner
+    if statement.query is not None or owner != record.owner:
+        _put(desk, _virtual(desk, CreateFeed(statement.name, query, owner=owner)), is_replaced=True)
 
 
 def _rename(desk: Desk, old: str, new: str) -> None:
@@ -140,7 +147,7 @@ def _rename(desk: Desk, old: str, new: str) -> None:
     feeds, query = desk.catalog.feeds, desk.names.query_of(old)
     assert query is not None, "only virtual feeds are renamed"
     record = feeds.named(old)
-    statement = format_statement(CreateFeed(new, query))
+    statement = format_statement(CreateFeed(new, query, owner=record.owner))
     readers = [feeds.named(name) for name in feeds.readers(old)]
     feeds.rename(old, new, statement)
     desk.names.remove(old)
@@ -172,4 +179,4 @@ def _reads_renamed(desk: Desk, reader: FeedRecord, old: str, new: str) -> None:
     else:
         assert isinstance(statement, RegisterFeed), "a feed is kept as the statement that makes it"
         put = _source(desk, replace(statement, feed=new))
-    _put(desk, replace(put, owner=reader.owner), is_replaced=True)
+    _put(desk, put, is_replaced=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from feedweir.catalog import SubscriptionRecord
@@ -17,7 +17,8 @@ Row = dict[str, Any]
 
 
 def show(desk: Desk, statement: Show) -> Outcome:
-    rows = [row for row in _LISTS[statement.what](desk) if _is_like(str(row["name"]), statement.like)]
+    listed = _LISTS[statement.what](desk, statement.owner or None)
+    rows = [row for row in listed if _is_like(str(row["name"]), statement.like)]
     return Outcome(message=f"{len(rows)} {statement.what}", rows=tuple(rows))
 
 
@@ -28,12 +29,13 @@ def _is_like(name: str, like: str) -> bool:
     return found(pattern, name.casefold(), re.DOTALL) is not None
 
 
-def _sources(desk: Desk) -> Iterator[Row]:
+def _sources(desk: Desk, owner: str | None = None) -> Iterator[Row]:
     states = {source.name: source.state for source in desk.catalog.sources.all()}
-    for record in desk.catalog.feeds.all(kind="source"):
+    for record in desk.catalog.feeds.all(kind="source", owner=owner):
         state = states.get(record.name)
         yield {
             "name": record.name,
+            "owner": record.owner,
             "url": state.url if state else "",
             "status": state.status if state else "pushed",
             "next": state.next_check_at if state else None,
@@ -42,14 +44,39 @@ def _sources(desk: Desk) -> Iterator[Row]:
         }
 
 
-def _feeds(desk: Desk) -> Iterator[Row]:
-    for record in desk.catalog.feeds.all(kind="virtual"):
-        yield {"name": record.name, "reads": ", ".join(record.reads), "definition": record.statement}
+def _feeds(desk: Desk, owner: str | None = None) -> Iterator[Row]:
+    records = desk.catalog.feeds.all(kind="virtual", owner=owner)
+    counted = _counted(desk, [record.id for record in records])
+    for record in records:
+        yield {
+            "name": record.name,
+            "owner": record.owner,
+            "reads": ", ".join(record.reads),
+            **counted(record.id),
+            "definition": record.statement,
+        }
 
 
-def _subscriptions(desk: Desk) -> Iterator[Row]:
-    for record in desk.catalog.subscriptions.all():
-        yield _subscription(desk, record)
+def _counted(desk: Desk, feeds: Sequence[int] | None = None) -> Callable[[int], Row]:
+    """What each feed brought and cost."""
+    known = {one.feed_id: one for one in desk.catalog.statistics.feeds(feeds)}
+
+    def counters(feed: int) -> Row:
+        one = known.get(feed)
+        return {
+            "hits": one.hits if one else 0,
+            "candidates": one.candidates if one else 0,
+            "last_hit": one.last_hit_at if one else None,
+        }
+
+    return counters
+
+
+def _subscriptions(desk: Desk, owner: str | None = None) -> Iterator[Row]:
+    records = desk.catalog.subscriptions.all(owner=owner)
+    counted = _counted(desk, sorted({record.feed_id for record in records}))
+    for record in records:
+        yield {**_subscription(desk, record), **counted(record.feed_id)}
 
 
 def _subscription(desk: Desk, record: SubscriptionRecord) -> Row:
@@ -57,6 +84,7 @@ def _subscription(desk: Desk, record: SubscriptionRecord) -> Row:
     return {
         "name": name_of(record),
         "number": record.id,
+        "owner": record.owner,
         "feed": feed.name if feed else "",
         "channel": record.channel,
         "target": record.target,
@@ -65,26 +93,23 @@ def _subscription(desk: Desk, record: SubscriptionRecord) -> Row:
     }
 
 
-def _statistics(desk: Desk) -> Iterator[Row]:
-    known = {one.feed_id: one for one in desk.catalog.statistics.feeds()}
-    for record in desk.catalog.feeds.all():
-        counted = known.get(record.id)
-        yield {
-            "name": record.name,
-            "kind": record.kind,
-            "hits": counted.hits if counted else 0,
-            "recent_hits": round(counted.recent_hits, 1) if counted else 0.0,
-            "last_hit": counted.last_hit_at if counted else None,
-            "candidates": counted.candidates if counted else 0,
-        }
+def _statistics(desk: Desk, owner: str | None = None) -> Iterator[Row]:
+    counted = _counted(desk)
+    recent = {one.feed_id: one.recent_hits for one in desk.catalog.statistics.feeds()}
+    for record in desk.catalog.feeds.all(owner=owner):
+        recent_hits = round(recent.get(record.id, 0.0), 1)
+        yield {"name": record.name, "kind": record.kind, **counted(record.id), "recent_hits": recent_hits}
 
 
-def _failures(desk: Desk) -> Iterator[Row]:
+def _failures(desk: Desk, owner: str | None = None) -> Iterator[Row]:
+    theirs = {record.name for record in desk.catalog.feeds.all(owner=owner)} if owner is not None else None
     for failure in desk.catalog.failures.latest(limit=1_000):
+        if theirs is not None and failure.resource not in theirs:
+            continue
         yield {"name": failure.resource, "kind": failure.kind, "at": failure.at, "reason": failure.reason}
 
 
-_LISTS: dict[str, Callable[[Desk], Iterator[Row]]] = {
+_LISTS: dict[str, Callable[[Desk, str | None], Iterator[Row]]] = {
     "sources": _sources,
     "feeds": _feeds,
     "subscriptions": _subscriptions,
@@ -108,7 +133,6 @@ def _subscription_facts(desk: Desk, name: str) -> Row:
         "statement": record.statement,
         "apply": record.options.get("apply", ""),
         "secret": record.options.get("secret", ""),
-        "owner": record.owner,
         "created": record.created_at,
         "last_sent": rhythm.last_sent_at,
         "next_due": rhythm.next_due_at,
@@ -119,7 +143,6 @@ def _subscription_facts(desk: Desk, name: str) -> Row:
 def _feed_facts(desk: Desk, name: str) -> Row:
     record = desk.catalog.feeds.named(name)
     source = next((row for row in _sources(desk) if row["name"] == name), {})
-    counted = next(iter(desk.catalog.statistics.feeds([record.id])), None)
     subscriptions = desk.catalog.subscriptions.all(feed=name)
     kind: FailureKind = "source" if record.kind == "source" else "feed"
     return {
@@ -133,8 +156,6 @@ def _feed_facts(desk: Desk, name: str) -> Row:
         "owner": record.owner,
         "created": record.created_at,
         "version": record.version,
-        "hits": counted.hits if counted else 0,
-        "last_hit": counted.last_hit_at if counted else None,
-        "candidates": counted.candidates if counted else 0,
+        **_counted(desk, [record.id])(record.id),
         "problems": [failure.reason for failure in desk.catalog.failures.of(kind, name)],
     }

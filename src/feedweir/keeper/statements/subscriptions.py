@@ -19,7 +19,7 @@ from feedweir.language.statements import AlterSubscription, Channel, DropSubscri
 def subscribe(desk: Desk, statement: Subscribe) -> Outcome:
     _refuse_taken(desk, statement.name)
     check_schedule(statement.schedule, statement.place)
-    new = _new(desk, statement, {})
+    new = _new(desk, replace(statement, owner=statement.owner or desk.owner), {})
     number = desk.catalog.subscriptions.add(new)
     name = statement.name or str(number)
     return Outcome(message=f"subscribed to {statement.feed} as {name}{_about(new)}", name=name)
@@ -39,6 +39,7 @@ def alter(desk: Desk, statement: AlterSubscription) -> Outcome:
         "channel": statement.channel,
         "target": statement.target,
         "secret": statement.secret,
+        "owner": statement.owner,
     }
     check_schedule(statement.schedule, statement.place)
     new = replace(
@@ -51,9 +52,7 @@ def alter(desk: Desk, statement: AlterSubscription) -> Outcome:
     if new != old:
         if new.name != old.name:
             _refuse_taken(desk, new.name)
-        desk.catalog.subscriptions.replace(
-            record.id, replace(_new(desk, new, record.options), owner=record.owner)
-        )
+        desk.catalog.subscriptions.replace(record.id, _new(desk, new, record.options))
     if statement.is_paused is not None:
         status: SubscriptionStatus = "paused" if statement.is_paused else "active"
         desk.catalog.subscriptions.set_status(record.id, status, desk.now)
@@ -91,6 +90,7 @@ def statement_of(desk: Desk, record: SubscriptionRecord) -> Subscribe:
         schedule=told_schedule(record.schedule),
         name=record.options.get("name", ""),
         secret=record.options.get("secret", ""),
+        owner=record.owner,
     )
 
 
@@ -115,7 +115,7 @@ def _new(desk: Desk, statement: Subscribe, options: Any) -> NewSubscription:
         target=statement.target,
         schedule=kept_schedule(statement.schedule),
         options={name: value for name, value in {**options, **told}.items() if value},
-        owner=desk.owner,
+        owner=statement.owner,
         created_at=desk.now,
     )
 
