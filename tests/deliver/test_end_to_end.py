@@ -171,7 +171,7 @@ def test_everything_that_was_shown_arrives_once_at_every_reader(tmp_path: Path) 
 @pytest.mark.nightly
 @pytest.mark.timeout(3_600)
 def test_ten_thousand_sources_and_a_process_that_dies_again_and_again(tmp_path: Path) -> None:
-    run_scene(Scene(sources=10_000, rounds=3, kills=10, interval_s=20, patience_s=300), tmp_path)
+    run_scene(Scene(sources=10_000, rounds=3, kills=10, interval_s=30, patience_s=300), tmp_path)
 
 
 @pytest.mark.nightly
