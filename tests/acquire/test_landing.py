@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -194,6 +195,14 @@ def test_what_threads_bring_while_the_disk_is_busy_is_landed_together(tmp_path: 
         thread.join()
     assert found == {0: 1, **dict.fromkeys(range(1, 9), 2)}
     assert sorted(bodies(log)) == [a_document(place).body for place in range(9)]
+
+
+def test_a_log_can_be_sent_to_another_process(tmp_path: Path) -> None:
+    log = LandingLog(tmp_path, max_segment_bytes=15)
+    log.append([a_document(1)])
+    there: LandingLog = pickle.loads(pickle.dumps(log))
+    assert there.append([a_document(2), a_document(3)]) == 3
+    assert log.latest() == 3
 
 
 def test_what_cannot_be_landed_is_an_error_for_everyone_who_brought_it(tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -61,6 +63,10 @@ class LandingLog:
         self._tickets: list[_Ticket] = []
         self._arriving = threading.Lock()
         self._writing = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # On its way to another process a log is its directory; what is being written here stays here.
+        return partial(LandingLog, max_segment_bytes=self._max_segment_bytes), (self.directory,)
 
     def append(self, documents: Sequence[Landed]) -> int:
         """Land documents in order and return the last segment; all are on disk when this returns.
