@@ -256,6 +256,9 @@ def test_a_new_process_and_compaction_change_nothing(history: list[Entry]) -> No
         run(weir, cut(shown[10:], 3))
         compact(weir.store)
         assert published(weir) == obvious(weir, items_in(weir))
+        logged = weir.store.element_table(weir.store.manifests()).column("feed").to_pylist()
+        assert all(feed >= 0 for feed in logged), "what only joins read is not for the log"
+        assert not list(weir.directory.witnesses.glob("*.arrow"))
 
 
 def test_a_window_keeps_what_it_has_when_the_query_around_it_is_edited(tmp_path: Path) -> None:

@@ -63,8 +63,6 @@ class Receipt:
     item_count: int
     element_count: int
     sources: dict[str, SourceReport]
-    hidden_count: int = 0
-    """How many of the elements are of streams that only joins read."""
     held_count: int = 0
     """The most pairs of a feed and an item that it had in memory at a time."""
     feed_failures: dict[str, str] = field(default_factory=dict)
@@ -143,7 +141,7 @@ def manifest_of(assignment: Assignment, receipts: Iterable[Receipt]) -> Manifest
         item_files=tuple(receipt.items_file for receipt in receipts if receipt.item_count),
         element_files=tuple(name for receipt in receipts for name in receipt.element_files),
         item_count=sum(receipt.item_count for receipt in receipts),
-        element_count=sum(receipt.element_count - receipt.hidden_count for receipt in receipts),
+        element_count=sum(receipt.element_count for receipt in receipts),
         sources=dict(sorted(sources.items())),
         feed_failures={feed: why for receipt in receipts for feed, why in receipt.feed_failures.items()},
     )

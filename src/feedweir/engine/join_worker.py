@@ -24,6 +24,7 @@ from feedweir.engine.joining import join_batch
 from feedweir.engine.patterns import LONG_AGO, PatternRounds, PatternState, times_of
 from feedweir.engine.sets import joins_path
 from feedweir.engine.store import Store
+from feedweir.engine.streams import StreamLog
 from feedweir.engine.witnessing import WitnessLog, witnesses_in
 from feedweir.errors import CompiledSetError
 from feedweir.items.model import Item
@@ -105,14 +106,16 @@ class Witnesser:
 class _BatchFiles:
     """What the files of a batch hold, read when it is first asked for."""
 
-    def __init__(self, manifest: Manifest, store: Store) -> None:
+    def __init__(self, manifest: Manifest, store: Store, streams: StreamLog) -> None:
         self.manifest = manifest
         self._store = store
+        self._streams = streams
         self._tables: dict[tuple[str, ...], pa.Table] = {}
 
     @cached_property
     def elements(self) -> pa.Table:
-        return self._store.element_table([self.manifest])
+        """Of streams."""
+        return self._streams.read(self.manifest.upto, self.manifest.version)
 
     @property
     def times(self) -> pa.Table:
@@ -140,6 +143,7 @@ class JoinWorker:
         self._directory = directory
         self._store = Store(directory.root)
         self._witnesses = WitnessLog(directory.witnesses)
+        self._streams = StreamLog(directory.witnesses)
         self._stages: dict[int, tuple[JoinSet, AnnotationStages]] = {}
         self._states: dict[int, tuple[int, JoinState]] = {}
         self._batch: _BatchFiles | None = None
@@ -225,7 +229,7 @@ class JoinWorker:
     def _opened(self, manifest: Manifest) -> _BatchFiles:
         """The files of a batch, which all its shards read."""
         if self._batch is None or self._batch.manifest != manifest:
-            self._batch = _BatchFiles(manifest, self._store)
+            self._batch = _BatchFiles(manifest, self._store, self._streams)
         return self._batch
 
     def _written(self, name: str, shard: int, joined: Joined) -> ShardReceipt:

@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from feedweir.engine.batches import Assignment
 from feedweir.engine.stage import elements_of
-from feedweir.engine.store import ELEMENT_SCHEMA, Run, Store
+from feedweir.engine.store import ELEMENT_SCHEMA, Run, Store, task_name
+from feedweir.engine.streams import StreamLog, shown_and_hidden
 from feedweir.match import Matches
 from feedweir.match.parts import PAIRS_AT_ONCE, joined
 
@@ -20,34 +22,43 @@ _I64: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What elements were written: the files, how many in all, and how many of them only joins read."""
+    """What elements were written: the files, and how many in all."""
 
     files: tuple[str, ...] = ()
     count: int = 0
-    hidden: int = 0
     held: int = 0
     """The most pairs that were in memory at a time."""
 
-    def with_run(self, name: str, count: int, hidden: int) -> Written:
-        return Written((*self.files, name), self.count + count, self.hidden + hidden, self.held)
+    def with_run(self, name: str, count: int) -> Written:
+        return Written((*self.files, name), self.count + count, self.held)
 
     def with_held(self, held: int) -> Written:
-        return Written(self.files, self.count, self.hidden, max(self.held, held))
+        return Written(self.files, self.count, max(self.held, held))
 
 
 class ElementWriter:
     """Writes the pairs that a matcher gives in parts as one sorted file, or as several when they are many.
 
-    Which they are follows from the pairs and the limit alone, so that a repeated task writes the same.
+    Which they are follows from the pairs and the limit alone, so that a repeated task writes the same. Those of
+    streams, which only the joins of this batch read, are not for the log.
     """
 
-    def __init__(self, store: Store, name: str, items: pa.RecordBatch, limit: int = PAIRS_AT_ONCE) -> None:
+    def __init__(
+        self,
+        store: Store,
+        streams: StreamLog,
+        assignment: Assignment,
+        items: pa.RecordBatch,
+        limit: int = PAIRS_AT_ONCE,
+    ) -> None:
         self._store = store
-        self._name = name
+        self._streams = streams
+        self._assignment = assignment
         self._items = items
         self._limit = limit
         self._waiting: list[Matches] = []
         self._written = Written()
+        self._hidden = 0
 
     def add(self, part: Matches) -> None:
         held = sum(map(len, self._waiting)) + max(len(part), part.work.held)
@@ -64,10 +75,16 @@ class ElementWriter:
     def _write(self) -> None:
         pairs = joined(self._waiting)
         self._waiting = []
-        if len(pairs):
-            name = run_name(self._name, len(self._written.files))
-            self._store.write_elements(name, elements_of(self._items, pairs))
-            self._written = self._written.with_run(name, len(pairs), int((pairs.keys < 0).sum()))
+        if not len(pairs):
+            return
+        shown, hidden = shown_and_hidden(elements_of(self._items, pairs))
+        if shown.num_rows:
+            name = run_name(task_name(self._assignment), len(self._written.files))
+            self._store.write_elements(name, shown)
+            self._written = self._written.with_run(name, shown.num_rows)
+        if hidden.num_rows:
+            self._streams.write(self._assignment, self._hidden, hidden)
+            self._hidden += 1
 
 
 def run_name(name: str, number: int) -> str:

@@ -20,6 +20,7 @@ from feedweir.engine.seen import SeenLog
 from feedweir.engine.sets import open_installed
 from feedweir.engine.stage import News, find_news
 from feedweir.engine.store import Store, task_name
+from feedweir.engine.streams import StreamLog
 from feedweir.items.schema import DOCUMENT_SCHEMA
 from feedweir.match import CompiledSet
 from feedweir.match.factored import Observed
@@ -38,6 +39,7 @@ class Worker:
         self._landing = LandingLog(directory.landing)
         self._seen = SeenLog(directory.seen)
         self._store = Store(directory.root)
+        self._streams = StreamLog(directory.witnesses)
         self._observations = ObservationLog(directory.observations)
         self._witnesser = Witnesser(directory)
         self._sets: OrderedDict[int, CompiledSet] = OrderedDict()
@@ -82,7 +84,7 @@ class Worker:
         self, compiled: CompiledSet, assignment: Assignment, items: pa.RecordBatch, sample: NDArray[np.uint8]
     ) -> _Found:
         """Match items and write their elements, part by part."""
-        writer = ElementWriter(self._store, task_name(assignment), items, self._pairs_at_once)
+        writer = ElementWriter(self._store, self._streams, assignment, items, self._pairs_at_once)
         wanted = Wanted(self._witnesser.streams(assignment.version), len(items))
         observed: list[Observed] = []
         failures: dict[int, str] = {}
@@ -119,7 +121,6 @@ def _receipt(assignment: Assignment, news: News, found: _Found) -> Receipt:
         item_count=news.items.num_rows,
         element_count=found.written.count,
         sources=news.sources,
-        hidden_count=found.written.hidden,
         held_count=found.written.held,
         feed_failures={str(feed): why for feed, why in found.failures.items()},
     )
