@@ -376,12 +376,12 @@ def elements_of(node: Node, items: Sequence[Item], feeds: Mapping[str, Node] | N
         case AnnotationJoin(identifier, primary, Window(input, spec), predicate):
             window = [element.item for element in elements_of(input, items, feeds)]
             found = [
-                (element, partners(element.item, window_at(element.item, window, spec), predicate))
+                (element, partners(element.item, window_at(element.item, window, spec, items), predicate))
                 for element in elements_of(primary, items, feeds)
             ]
             return [annotated(element, identifier, joined) for element, joined in found if joined]
         case Distinct(identifier, input, spec, predicate):
-            return first_of_stories(elements_of(input, items, feeds), identifier, spec, predicate)
+            return first_of_stories(elements_of(input, items, feeds), identifier, spec, predicate, items)
         case Block(input, pattern, ""):
             return [e for e in elements_of(input, items, feeds) if has_tree_pattern(pattern, e.item)]
         case Block(select=select) | PatternJoin(select=select):
@@ -393,12 +393,16 @@ def elements_of(node: Node, items: Sequence[Item], feeds: Mapping[str, Node] | N
 
 
 def first_of_stories(
-    elements: Sequence[Element], identifier: str, spec: WindowSpec, predicate: JoinPredicate
+    elements: Sequence[Element],
+    identifier: str,
+    spec: WindowSpec,
+    predicate: JoinPredicate,
+    items: Sequence[Item],
 ) -> list[Element]:
     """Each element is compared with those that came out before it; what tells a story again is noted with its first."""
     out: list[Element] = []
     for element in elements:
-        window = window_at(element.item, [first.item for first in out], spec)
+        window = window_at(element.item, [first.item for first in out], spec, items)
         told = [other for other in window if relates(predicate, element.item, other)]
         own = [o for o in told if (o.source, o.identity) == (element.item.source, element.item.identity)]
         if own or not told:
@@ -441,12 +445,17 @@ def annotated(element: Element, identifier: str, partner_seqs: Iterable[int]) ->
     )
 
 
-def window_at(item: Item, window: Sequence[Item], spec: WindowSpec) -> list[Item]:
-    """The items of a window when an item arrives: those that came not later, within the length or number."""
+def window_at(item: Item, window: Sequence[Item], spec: WindowSpec, items: Sequence[Item] = ()) -> list[Item]:
+    """The items of a window when an item arrives: those that came not later, within the length or number.
+
+    When its arrival lies long before the latest of all items so far, what is forgotten is not in the window.
+    """
     arrived = sorted((other for other in window if other.place <= item.place), key=lambda other: other.place)
     if isinstance(spec, LastItems):
         return arrived[-spec.count :]
-    return [other for other in arrived if other.time > item.arrived - spec.length]
+    clock = max((other.time for other in items if other.seq <= item.seq), default=item.time)
+    since = max(item.arrived, clock - LATENESS) - spec.length
+    return [other for other in arrived if other.time > since]
 
 
 def partners(item: Item, window: Sequence[Item], predicate: JoinPredicate) -> list[int]:
