@@ -1,7 +1,7 @@
 """What the whole suite shares: how long property tests search, and one Spark session, started when a test asks for it.
 
 `make test` draws the same examples every time, so that a change fails for what it changed; `make nightly` draws new
-ones, and `DEPTH` times as many.
+ones, and `DEPTH` times as many, but for tests that are only for the night and have all they need.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
 
-DEPTH = 20
+DEPTH = 10
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "steady")
 
 settings.register_profile("steady", deadline=None, derandomize=True)
@@ -25,7 +25,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items if PROFILE == "deep" else ():
         test = getattr(item, "obj", None)
         chosen = getattr(test, "_hypothesis_internal_use_settings", None)
-        if isinstance(chosen, settings):
+        if isinstance(chosen, settings) and item.get_closest_marker("nightly") is None:
             deeper = settings(chosen, max_examples=DEPTH * chosen.max_examples)
             setattr(getattr(test, "__func__", test), "_hypothesis_internal_use_settings", deeper)  # noqa: B010
 
