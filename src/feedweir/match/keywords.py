@@ -29,7 +29,9 @@ class Keywords:
 def keywords_of(table: pa.Table) -> Keywords:
     """The plain queries of a table; the others are for the long way."""
     rows = np.flatnonzero(_may_be_plain(table))
-    lists = pc.take(table.column("terms").combine_chunks(), pa.array(rows))
+    lists = table.column("terms").combine_chunks()
+    if len(rows) < len(lists):
+        lists = pc.take(lists, pa.array(rows))
     lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False).astype(np.int64)
     tokens = analyse(lists.flatten())
     n_terms = np.concatenate([[0], np.cumsum(lengths)])

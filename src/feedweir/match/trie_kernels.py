@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+_RUN = 8
+"""Conjunctions that are sorted by insertion."""
+
 
 @njit(cache=True)
 def put_rarest_first(offsets, atoms, probabilities):  # type: ignore[no-untyped-def]
@@ -74,50 +77,133 @@ def drop_repeats(offsets, atoms):  # type: ignore[no-untyped-def]
     return starts, kept[:n]
 
 
-@njit(cache=True)
-def lay_blocks(n_roots, atoms, child_starts, entry_starts, entries, places, blocks):  # type: ignore[no-untyped-def]
-    """Write the blocks of every root together, its own first. `places[n]` becomes where node n's block is; its length.
+@njit(inline="always")
+def _is_behind(one, other, offsets, atoms):  # type: ignore[no-untyped-def]
+    """Whether a conjunction comes behind another that is found by the same atom: what it begins with comes first."""
+    i, last = offsets[one] + 1, offsets[one + 1]
+    j, other_last = offsets[other] + 1, offsets[other + 1]
+    while i < last and j < other_last and atoms[i] == atoms[j]:
+        i += 1
+        j += 1
+    if i == last or j == other_last:
+        return i < last
+    return atoms[i] > atoms[j]
 
-    A child that has one query and nothing else needs no block. With `blocks` empty only the length is found out.
-    """
-    at = 0
-    queue = np.empty(len(atoms), np.int32)
-    is_written = len(blocks) > 0
-    for root in range(n_roots):
-        queue[0] = root
-        head, tail = 0, 1
-        places[root] = at
-        at += _block_size(root, child_starts, entry_starts)
-        while head < tail:
-            node = queue[head]
-            head += 1
-            place = places[node]
-            first, last = child_starts[node], child_starts[node + 1]
-            n_entries = entry_starts[node + 1] - entry_starts[node]
-            if is_written:
-                blocks[place] = n_entries
-                blocks[place + 1] = last - first
-                for k in range(n_entries):
-                    blocks[place + 2 + k] = entries[entry_starts[node] + k]
-            for child in range(first, last):
-                entry = entries[entry_starts[child]] if entry_starts[child + 1] > entry_starts[child] else -1
-                is_single = _block_size(child, child_starts, entry_starts) == 3 and entry >= 0
-                if not is_single:
-                    queue[tail] = child
-                    tail += 1
-                    places[child] = at
-                    at += _block_size(child, child_starts, entry_starts)
-                if is_written:
-                    slot = place + 2 + n_entries + child - first
-                    blocks[slot] = atoms[child]
-                    blocks[slot + last - first] = entry if is_single else ~places[child]
-    return at
+
+@njit(cache=True)
+def put_in_order(by_root, offsets, atoms):  # type: ignore[no-untyped-def]
+    """Sort the conjunctions that are found by one atom, so that those that begin alike lie together; equal ones keep
+    their order."""
+    n = len(by_root)
+    spare = np.empty(n, np.int32)
+    first = 0
+    while first < n:
+        root = atoms[offsets[by_root[first]]]
+        last = first + 1
+        while last < n and atoms[offsets[by_root[last]]] == root:
+            last += 1
+        for start in range(first, last, _RUN):
+            for i in range(start + 1, min(start + _RUN, last)):
+                one = by_root[i]
+                j = i
+                while j > start and _is_behind(by_root[j - 1], one, offsets, atoms):
+                    by_root[j] = by_root[j - 1]
+                    j -= 1
+                by_root[j] = one
+        width = _RUN
+        while width < last - first:
+            for start in range(first, last - width, 2 * width):
+                _merge(by_root, start, start + width, min(start + 2 * width, last), spare, offsets, atoms)
+            width *= 2
+        first = last
+
+
+@njit(cache=True)
+def _merge(numbers, first, middle, last, spare, offsets, atoms):  # type: ignore[no-untyped-def]
+    """Merge two stretches that are in order."""
+    for k in range(first, middle):
+        spare[k] = numbers[k]
+    i, j, at = first, middle, first
+    while i < middle:
+        if j < last and _is_behind(spare[i], numbers[j], offsets, atoms):
+            numbers[at] = numbers[j]
+            j += 1
+        else:
+            numbers[at] = spare[i]
+            i += 1
+        at += 1
 
 
 @njit(inline="always")
-def _block_size(node, child_starts, entry_starts):  # type: ignore[no-untyped-def]
-    n_entries = entry_starts[node + 1] - entry_starts[node]
-    return 2 + n_entries + 2 * (child_starts[node + 1] - child_starts[node])
+def _shape(order, first, last, depth, offsets, atoms):  # type: ignore[no-untyped-def]
+    """(how many of these conjunctions end at a depth, how many atoms follow there for the others)."""
+    n_entries = 0
+    n_children = 0
+    before = -1
+    for k in range(first, last):
+        start = offsets[order[k]]
+        if offsets[order[k] + 1] - start == depth:
+            n_entries += 1
+        elif atoms[start + depth] != before:
+            before = atoms[start + depth]
+            n_children += 1
+    return n_entries, n_children
+
+
+@njit(cache=True)
+def lay_blocks(order, offsets, atoms, entries, roots, blocks):  # type: ignore[no-untyped-def]
+    """Write the blocks of every root together, its own first, level by level; `roots[atom]` becomes where. How long
+    they are.
+
+    A node is a stretch of `order`, in which conjunctions lie that begin alike. A child that has one query and nothing
+    else needs no block.
+    """
+    queue = np.empty((256, 4), np.int32)
+    at = 0
+    n = len(order)
+    first = 0
+    while first < n:
+        root = atoms[offsets[order[first]]]
+        last = first + 1
+        while last < n and atoms[offsets[order[last]]] == root:
+            last += 1
+        roots[root] = at
+        n_entries, n_children = _shape(order, first, last, 1, offsets, atoms)
+        queue[0, 0], queue[0, 1], queue[0, 2], queue[0, 3] = first, last, 1, at
+        at += 2 + n_entries + 2 * n_children
+        head, tail = 0, 1
+        while head < tail:
+            k, end, depth, place = queue[head, 0], queue[head, 1], queue[head, 2], queue[head, 3]
+            head += 1
+            n_entries, n_children = _shape(order, k, end, depth, offsets, atoms)
+            blocks[place] = n_entries
+            blocks[place + 1] = n_children
+            for i in range(n_entries):
+                blocks[place + 2 + i] = entries[order[k + i]]
+            slot = place + 2 + n_entries
+            k += n_entries
+            if tail + n_children > len(queue):
+                longer = np.empty((2 * len(queue) + n_children, 4), np.int32)
+                longer[:tail] = queue[:tail]
+                queue = longer
+            while k < end:
+                atom = atoms[offsets[order[k]] + depth]
+                start = k
+                while k < end and atoms[offsets[order[k]] + depth] == atom:
+                    k += 1
+                one = order[start]
+                entry = entries[one]
+                is_single = k - start == 1 and offsets[one + 1] - offsets[one] == depth + 1 and entry >= 0
+                blocks[slot] = atom
+                blocks[slot + n_children] = entry if is_single else ~at
+                slot += 1
+                if not is_single:
+                    inner, below = _shape(order, start, k, depth + 1, offsets, atoms)
+                    queue[tail, 0], queue[tail, 1], queue[tail, 2], queue[tail, 3] = start, k, depth + 1, at
+                    tail += 1
+                    at += 2 + inner + 2 * below
+        first = last
+    return at
 
 
 @njit(cache=True)
