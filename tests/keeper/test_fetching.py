@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from feedweir.acquire.crawl import CrawlOptions
+from feedweir.acquire.crawl import CrawlOptions, CrawlReport
 from feedweir.acquire.exchange import Agent
-from feedweir.acquire.hosts import HostRules
+from feedweir.acquire.hosts import HostLedger, HostRules
+from feedweir.acquire.refresh.budget import Spending
 from feedweir.acquire.refresh.rules import RefreshRules
+from feedweir.acquire.refresh.state import SourceState
 from feedweir.engine.batches import Manifest
 from feedweir.engine.runner import Runner
 from feedweir.keeper.fetching import FetchLoop, rules_of
@@ -148,3 +151,44 @@ def test_private_addresses_are_refused_unless_allowed(weir: Weir, origin: Origin
 
 def test_warming_up_runs_a_document_through_everything() -> None:
     assert warm_up() == 1
+
+
+class BusyLooker:
+    """Has so many sources under way, and remembers how many more it was given."""
+
+    def __init__(self, under_way: int) -> None:
+        self.spending = Spending()
+        self.under_way = under_way
+        self.given: list[int] = []
+
+    async def look(self, due: Sequence[SourceState], *, linger_s: float | None = None) -> CrawlReport:
+        self.given.append(len(due))
+        return CrawlReport()
+
+    async def close(self) -> None:
+        return
+
+
+@pytest.mark.parametrize(("under_way", "given"), [(0, 2), (50, 2), (51, 0)])
+def test_what_is_due_is_not_read_again_while_enough_is_under_way(
+    weir: Weir, under_way: int, given: int
+) -> None:
+    looker = BusyLooker(under_way)
+
+    @asynccontextmanager
+    async def opening(_: HostLedger) -> AsyncIterator[BusyLooker]:
+        yield looker
+
+    weir.execute("register feed http://a.example/ as A; register feed http://b.example/ as B")
+    loop = FetchLoop(
+        weir.catalog,
+        weir.log,
+        options=CrawlOptions(max_sources_per_step=100),
+        hosts=HostRules(),
+        agent=Agent(),
+        allow_private=False,
+        clock=weir.clock,
+        opening=opening,
+    )
+    loop.fetch_once()
+    assert looker.given == [given]
