@@ -87,7 +87,8 @@ class Helm:
         )
         self._steered_at, self.requests = now, 0
         policy = replace(self.rules.policy, price=price) if isinstance(self.rules.policy, Planned) else None
-        self.rules = replace(self.rules, policy=policy or self.rules.policy, peers=rhythm_of(histories))
+        peers = rhythm_of(histories, self.rules.peers)
+        self.rules = replace(self.rules, policy=policy or self.rules.policy, peers=peers)
 
 
 def _read(path: Path | None) -> dict[str, Any]:

@@ -34,7 +34,9 @@ _MAX_PEERS = 256
 _PRIOR_RATE_S = 4 / 86_400.0
 _PRIOR_S = 6 * 3_600.0
 _HALF_LIFE_S = 14 * 86_400.0
-_ROUNDS = 12
+_ROUNDS = 48
+_PEER_ROUNDS = 12
+"""Rounds of a fit that begins with an earlier one."""
 _MAX_SILENCE_S = 86_400
 _MAX_DATED = 12
 """Moments of publication that one document may teach, so that it does not push out all earlier looks."""
@@ -46,7 +48,11 @@ _SMEAR = 0.1
 """How much of that is taken to be even over the minutes of the hour as well."""
 _SATURATED = 1.5
 """When nothing of the last document is left, some items were never seen: count them in."""
+_PRIOR_CHANGES = 0.5
+"""How many changes a source must have had before its own rate counts as much as that of its peers."""
 _FLAT = np.ones(_SIZE, dtype=np.float32).tobytes()
+_NOBODY = np.append(np.ones(_SIZE), (1 / 86_400.0, 4.0)).astype(np.float32).tobytes()
+"""Peers as they are assumed as long as there are none: a change a day, with four items."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,20 +75,34 @@ class History:
     """How many items a document shows; 0 when none was counted yet."""
 
 
-def looked(history: History, at: datetime, *, is_changed: bool) -> History:
-    """A look more: it found nothing new, or a document whose items are still to be counted."""
+def looked(history: History, at: datetime, *, is_changed: bool, peers: bytes = b"") -> History:
+    """A look more: it found nothing new, or a document whose items are still to be counted.
+
+    `peers` is what other sources are like (`rhythm_of`): as long as a source has not changed, it is taken to be so.
+    """
     moment = int(at.timestamp())
     if history.times and moment <= int.from_bytes(history.times[-4:], "little"):
         return history
     # The first document of a source is all new, which tells nothing of its rhythm.
     is_news = is_changed and history.times != b""
     times, counts = _merged(history, moment) if not is_news else (history.times, history.counts)
-    return replace(
+    history = replace(
         history,
         times=times[-4 * (MAX_LOOKS - 1) :] + moment.to_bytes(4, "little"),
         counts=counts[-2 * (MAX_LOOKS - 1) :] + (UNKNOWN if is_news else 0).to_bytes(2, "little"),
         changed_at=float(moment) if is_news else history.changed_at,
     )
+    return history if history.changed_at >= 0 else _assumed(history, peers)
+
+
+def _assumed(history: History, peers: bytes) -> History:
+    """A source that has not changed yet: like its peers, and the quieter the longer it has been silent."""
+    shared = array(peers or _NOBODY)
+    times, _ = _looks(history)
+    silent_s = float(times[-1] - times[0])
+    level, burst = _PRIOR_CHANGES / (silent_s + _PRIOR_CHANGES / shared[_SIZE]), float(shared[_SIZE + 1])
+    factors = shared[:_SIZE].astype(np.float32).tobytes()
+    return replace(history, factors=factors, rate_s=float(level) * burst, burst=burst)
 
 
 def _merged(history: History, moment: int) -> tuple[bytes, bytes]:
@@ -131,10 +151,12 @@ def fitted(history: History, peers: bytes = b"") -> History:
     if len(times) < 2:
         return history
     # From what all share: where the looks of a source tell nothing, that is the best guess, and stays.
-    factors = array(peers or history.factors)
+    shared = array(peers or _NOBODY)
+    factors = shared[:_SIZE].copy() if peers else array(history.factors)
     borders = np.array([0, len(times)])
+    prior_s = _PRIOR_CHANGES / float(shared[_SIZE])
     level, changed = fit(
-        times, events, weights, borders, factors, _PRIOR_EVENTS, array(peers or _FLAT), _ROUNDS
+        times, events, weights, borders, factors, _PRIOR_EVENTS, shared[:_SIZE], _ROUNDS, prior_s
     )
     return replace(
         history,
@@ -153,23 +175,39 @@ def mean_rate_s(history: History) -> float:
     return (items + _PRIOR_RATE_S * _PRIOR_S) / (watched_s + _PRIOR_S)
 
 
-def rhythm_of(histories: Iterable[History]) -> bytes:
-    """The factors that many sources share: what each is taken to have as far as it does not say otherwise.
+def rhythm_of(histories: Iterable[History], before: bytes = b"") -> bytes:
+    """What many sources share: the factors, and then how often they change (a second) and with how many items.
 
-    Fitted to all their looks at once: what none of them tells alone, for it is always asked at the same minutes, all
-    of them tell together.
+    Each source is taken to be so as far as it does not say otherwise. Fitted to all their looks at once: what none of
+    them tells alone, for it is always asked at the same minutes, all of them tell together. `before` is what they
+    shared a while ago; improving on that, time after time, is what finds the minutes.
     """
     from feedweir.acquire.refresh.rhythm_kernels import fit
 
-    known = [history for history in histories if history.changed_at >= 0][-_MAX_PEERS:]
-    evidence = [_evidence(history)[:3] for history in known]
-    if not evidence:
-        return _FLAT
-    times, events, weights = (np.concatenate(parts) for parts in zip(*evidence, strict=True))
+    known = [history for history in histories if len(history.times) > 4][-_MAX_PEERS:]
+    bursts = [history.burst for history in known if history.changed_at >= 0]
+    if not bursts:
+        return _NOBODY
+    evidence = [_evidence(history) for history in known]
+    times, events, weights = (np.concatenate([part[n] for part in evidence]) for n in range(3))
     borders = np.concatenate(([0], np.cumsum([len(part[0]) for part in evidence])))
-    factors = np.ones(_SIZE)
-    fit(times, events, weights, borders, factors, _PRIOR_PEERS, np.ones(_SIZE), _ROUNDS)
-    return bytes(factors.astype(np.float32))
+    factors = array(before or _NOBODY)[:_SIZE].copy()
+    rounds = _PEER_ROUNDS if before else _ROUNDS
+    fit(
+        times,
+        events,
+        weights,
+        borders,
+        factors,
+        _PRIOR_PEERS,
+        np.ones(_SIZE),
+        rounds,
+        _PRIOR_CHANGES * 86_400,
+    )
+    changes = sum(float(part[1][1:].sum()) for part in evidence)
+    watched_s = sum(float(part[0][-1] - part[0][0]) for part in evidence)
+    level = (changes + _PRIOR_CHANGES) / (watched_s + _PRIOR_CHANGES * 86_400)
+    return np.append(factors, (level, float(np.median(bursts)))).astype(np.float32).tobytes()
 
 
 def expected(history: History, start: float, slots: int) -> tuple[Array, Array]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -18,17 +16,24 @@ _DAY_AT = HOURS
 _MINUTE_AT = HOURS + DAYS
 _AGE_AT = HOURS + DAYS + MINUTES
 _MAX_SLOTS = 576
+_MAX_AGE = 2_048
+_AGE_PLACES = np.minimum(3.0 * np.log2(np.maximum(np.arange(_MAX_AGE) - 0.5, 1.0)), AGES - 1).astype(np.int64)
+"""Where in the table of ages a slot is that comes so many slots after the one of the last change."""
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def places_of(slot: int, changed: float) -> tuple[int, int, int, int]:
-    """Where a slot (counted from the epoch) is in the four tables, when the last change was in slot `changed`."""
-    hour = slot // 12
-    age = AGES - 1
-    if changed >= 0.0:
-        age = min(int(3.0 * math.log2(max(slot - changed, 1.0))), AGES - 1)
-    # The epoch began on a Thursday.
-    return hour % 24, _DAY_AT + (hour // 24 + 3) % 7, _MINUTE_AT + slot % 12, _AGE_AT + age
+def place_in(table: int, slot: int, changed: int) -> int:
+    """Where a slot (counted from the epoch) is in a table, when the last change was in slot `changed`."""
+    if table == 0:
+        return slot // 12 % HOURS
+    if table == 1:
+        # The epoch began on a Thursday.
+        return _DAY_AT + (slot // 288 + 3) % DAYS
+    if table == 2:
+        return _MINUTE_AT + slot % MINUTES
+    if changed < 0:
+        return _AGE_AT + AGES - 1
+    return _AGE_AT + int(_AGE_PLACES[min(max(slot - changed, 0), _MAX_AGE - 1)])
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
@@ -41,6 +46,7 @@ def fit(
     prior: Array,
     peers: Array,
     rounds: int,
+    prior_s: float,
 ) -> tuple[float, float]:
     """Improve `factors` in place, and return the rate they multiply and the slot of the last change (-1: none).
 
@@ -48,23 +54,25 @@ def fit(
     The looks of source n are those from `borders[n]` to `borders[n + 1]`; all share the factors, each has a rate, and
     what is returned is of the last. Each round shares the events out by the factors so far, then sets one of the four
     tables to the ratio of what fell into each place and what the other three led to expect there; hours come first,
-    for plans go by them longest.
+    for plans go by them longest. `prior_s` is how long half a change takes where nothing is known.
     """
     tables = (0, _DAY_AT, _MINUTE_AT, _AGE_AT, SIZE)
     counts = np.zeros(SIZE)
     foreseen = np.zeros(SIZE)
     own = np.zeros(SIZE)
     rates = np.zeros(_MAX_SLOTS + 2)
+    places = np.zeros(_MAX_SLOTS + 2, dtype=np.int64)
     level = 1.0
-    changed = -1.0
+    changed = -1
     for turn in range(rounds):
+        table = turn % 4
         counts[:] = 0.0
         foreseen[:] = 0.0
         for source in range(len(borders) - 1):
             own[:] = 0.0
             happened = 0.0
             told = 0.0
-            changed = -1.0
+            changed = -1
             for i in range(borders[source] + 1, borders[source + 1]):
                 end = times[i]
                 start = max(times[i - 1], end - _MAX_SLOTS * SLOT_S)
@@ -73,33 +81,35 @@ def fit(
                 total = 0.0
                 best = 0
                 for k in range(size):
-                    edge = (first + k) * SLOT_S
-                    seconds = min(edge + SLOT_S, end) - max(edge, start)
-                    hour, day, minute, age = places_of(first + k, changed)
-                    rates[k] = seconds * factors[hour] * factors[day] * factors[minute] * factors[age]
-                    total += rates[k]
-                    if rates[k] >= rates[best]:
+                    slot = first + k
+                    edge = slot * SLOT_S
+                    rate = float(min(edge + SLOT_S, end) - max(edge, start))
+                    for other in range(4):
+                        place = place_in(other, slot, changed)
+                        if other == table:
+                            places[k] = place
+                        rate *= factors[place]
+                    rates[k] = rate
+                    total += rate
+                    if rate >= rates[best]:
                         best = k
                 told += weights[i] * total
                 happened += weights[i] * events[i]
+                each = weights[i] * events[i] / total if total > 0.0 else 0.0
                 for k in range(size):
-                    share = 0.0
-                    if total > 0.0:
-                        share = weights[i] * events[i] * rates[k] / total
-                    for place in places_of(first + k, changed):
-                        counts[place] += share
-                        own[place] += weights[i] * rates[k] / factors[place]
+                    counts[places[k]] += each * rates[k]
+                    own[places[k]] += weights[i] * rates[k]
                 if events[i] > 0.0:
-                    changed = first + best + 0.5
-            level = (happened + 0.5) / (told + 0.5 * 86_400.0)
+                    changed = first + best
+            level = (happened + 0.5) / (told + prior_s)
             foreseen += level * own
         # How long a silence lasts that is longer than any seen ended is unknown, and not for ever.
         ended = SIZE - 1
         while ended > _AGE_AT and counts[ended - 1] == 0.0:
             ended -= 1
-        table = turn % 4
         for place in range(tables[table], tables[table + 1]):
-            factors[place] = (counts[place] + prior[place] * peers[place]) / (foreseen[place] + prior[place])
-            if place >= ended:
+            expected = foreseen[place] / factors[place]
+            factors[place] = (counts[place] + prior[place] * peers[place]) / (expected + prior[place])
+            if table == 3 and place >= ended:
                 factors[place] = max(factors[place], 1.0)
-    return level, changed
+    return level, changed + 0.5 if changed >= 0 else -1.0

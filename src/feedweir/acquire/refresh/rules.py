@@ -25,7 +25,7 @@ _GONE = "the publisher says that it is gone for good"
 class RefreshRules:
     policy: Policy = field(default_factory=Fixed)
     peers: bytes = b""
-    """The rhythm of all sources together (`history.rhythm_of`), which every source begins with."""
+    """What all sources share (`history.rhythm_of`), which every source begins with."""
     floor_s: float = 900.0
     """Never sooner than this after a look, whatever a policy wishes."""
     cap_s: float = 86_400.0
@@ -168,7 +168,7 @@ def _looked(
         failures=0,
         failure="",
         is_unreadable=False,
-        history=looked(state.history, now, is_changed=isinstance(outcome, Changed)),
+        history=looked(state.history, now, is_changed=isinstance(outcome, Changed), peers=rules.peers),
     )
 
 

@@ -24,10 +24,11 @@ from feedweir.acquire.refresh.state import SourceState
 
 @dataclass(frozen=True, slots=True)
 class FeedTrace:
-    """What one feed showed: from each moment until the next, these items."""
+    """What one feed showed: from each moment until the next, these items, with their dates as far as they tell them."""
 
     moments: tuple[float, ...]
     shown: tuple[tuple[str, ...], ...]
+    published: Mapping[str, float] = field(default_factory=dict)
 
     def at(self, moment: float) -> int:
         """Which of its documents the feed shows at a moment."""
@@ -82,7 +83,10 @@ class _Watch:
         outcome = Changed(document=landed, validators=Validators())
         result = FetchResult(source=self.state.source, at=now, outcome=outcome)
         state = next_check(self.state, result, now, rules)
-        self.state = learned(state, now, len(new), len(items), now, rules)
+        told = items if self.document < 0 else new
+        dates = sorted(self.trace.published[item] for item in told if item in self.trace.published)
+        published = [datetime.fromtimestamp(date, UTC) for date in dates]
+        self.state = learned(state, now, len(new), len(items), now, rules, published=published)
         self.document = document
 
     def _note(self, new: Sequence[str], moment: float) -> None:
@@ -99,7 +103,7 @@ def simulate(
     rules: RefreshRules,
     *,
     requests_s: float = math.inf,
-    burst_s: float = 6 * 3_600.0,
+    burst_s: float = 2 * 3_600.0,
     steer: Steer | None = None,
     steer_every_s: float = 1_800.0,
     settle_s: float = 2 * 86_400.0,
@@ -107,7 +111,8 @@ def simulate(
 ) -> Account:
     """Play a trace from its first moment to its last, with a closing look at every feed that costs nothing.
 
-    Never more than `requests_s` requests a second, with what is unused in `burst_s` saved up: looks wait their turn.
+    Never more than `requests_s` requests a second in the long run, nor more at once than `burst_s` allow: sources that
+    share a clock are all looked at when it strikes; beyond that looks wait their turn.
     `seed` moves the moments of the first looks.
     """
     start = min(feed.moments[0] for feed in trace.values())
@@ -115,7 +120,8 @@ def simulate(
     watches = [_watch(name, trace[name], start, seed) for name in sorted(trace)]
     queue = [(watch.state.next_at.timestamp(), place) for place, watch in enumerate(watches)]
     heapq.heapify(queue)
-    steered = turn = start
+    steered = start
+    turn = start - burst_s
     requests = 0
     while queue:
         due, place = heapq.heappop(queue)
@@ -149,7 +155,7 @@ def steering(requests_s: float, every_s: float = 1_800.0) -> Steer:
         rates_s = [mean_rate_s(history) for history in histories]
         current, price = current.steered(rates_s, requests - before, waiting, every_s, requests_s=requests_s)
         before = requests
-        return replace(rules, policy=Planned(price=price), peers=rhythm_of(histories))
+        return replace(rules, policy=Planned(price=price), peers=rhythm_of(histories, rules.peers))
 
     return steer
 
