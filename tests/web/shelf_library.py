@@ -9,8 +9,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from feedweir.deliver.view import EntryView, FeedKind, FeedSummary, FeedView
-from feedweir.errors import CatalogError, LanguageError
+from feedweir.engine.wanting import WantedItem, Wanting
+from feedweir.engine.why import Clause
+from feedweir.errors import CatalogError, DocumentError, LanguageError
 from feedweir.items.model import Item
+from feedweir.match.history import LookBack
 from feedweir.optimize.explain import ExplainedPlan, PlanNodes, explain_nodes
 from feedweir.web.library import Health, Measure, Outcome, Sample
 
@@ -37,6 +40,7 @@ class ShelfLibrary:
 
     views: dict[str, FeedView] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
+    owners: dict[str, str] = field(default_factory=dict)
     is_ready: bool = True
     is_healthy: bool = True
     threads: set[str] = field(default_factory=set)
@@ -49,10 +53,17 @@ class ShelfLibrary:
         self.views[name] = replace(view, **changes)  # type: ignore[arg-type]
 
     def feeds(
-        self, *, kind: FeedKind | None = None, after: str = "", limit: int | None = None
+        self,
+        *,
+        kind: FeedKind | None = None,
+        after: str = "",
+        limit: int | None = None,
+        owner: str | None = None,
     ) -> Sequence[FeedSummary]:
         names = sorted(
-            name for name, view in self.views.items() if kind in (None, view.kind) and name > after
+            name
+            for name, view in self.views.items()
+            if kind in (None, view.kind) and name > after and owner in (None, self.owners.get(name))
         )
         return [self._summary(name) for name in names[:limit]]
 
@@ -87,7 +98,33 @@ class ShelfLibrary:
     def near_names(self, name: str) -> Sequence[str]:
         return difflib.get_close_matches(name, sorted(self.views))
 
-    def execute(self, text: str) -> Sequence[Outcome]:
+    def search(self, words: str, limit: int, *, owner: str | None = None) -> LookBack:
+        items = [entry.item for view in self.views.values() for entry in view.entries]
+        found = [item for item in items if words in item.title]
+        return LookBack(tuple(found[:limit]), len(found), len(items), ((NOON.date(), len(found)),))
+
+    def why(self, item: int | str, feed: str) -> Clause:
+        if feed not in self.views:
+            raise CatalogError(f"there is no feed {feed}")
+        return Clause(
+            "matched", item == 3, "a candidate by level", parts=(Clause("contains 'level'", item == 3),)
+        )
+
+    def wanting(self, item: int | str, *, owner: str | None = None) -> Wanting:
+        entry = self.item(int(item))
+        if entry is None:
+            raise CatalogError(f"there is no item {item}")
+        names = [feed.name for feed in self.feeds(owner=owner)]
+        return Wanting((WantedItem(entry.item, tuple(names)),), len(names), len(names))
+
+    def wanting_document(
+        self, body: bytes, *, source: str = "", media_type: str = "", owner: str | None = None
+    ) -> Wanting:
+        if not body:
+            raise DocumentError("there is nothing in it")
+        return Wanting((WantedItem(an_item(1, body.decode(), source=source), ("HighWater",)),), 1, 1)
+
+    def execute(self, text: str, *, owner: str = "") -> Sequence[Outcome]:
         if text == "crash;":
             raise RuntimeError("a secret")
         verb, _, name = text.strip().rstrip(";").rpartition(" feed ")
@@ -99,6 +136,7 @@ class ShelfLibrary:
                 "not a statement", text=text, offset=offset, expected=("create", "drop"), hint="see"
             )
         self.put(name)
+        self.owners[name] = owner
         return [Outcome(message=f"created {name}", name=name)]
 
     def plans(self, source: str) -> Sequence[ExplainedPlan]:

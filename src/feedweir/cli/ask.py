@@ -1,13 +1,14 @@
-"""`feedweir preview`, `backtest`, `search`, `explain` and `why`: ask without changing anything."""
+"""`feedweir preview`, `backtest`, `search`, `match`, `explain` and `why`: ask without changing anything."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from feedweir.cli.context import context_of, show_rows
+from feedweir.cli.context import Owner, context_of, owner_in, show_rows
 from feedweir.engine.preview import Trial
 from feedweir.errors import SettingsError
 from feedweir.keeper.questions import row_of
@@ -20,7 +21,7 @@ QueryText = Annotated[
 
 
 def add_to(app: typer.Typer) -> None:
-    for command in (preview, backtest, search, explain, why):
+    for command in (preview, backtest, search, match, explain, why):
         app.command()(command)
 
 
@@ -45,11 +46,12 @@ def search(
     context: typer.Context,
     words: Annotated[str, typer.Argument(help="As in a search box: flood -market intitle:river")],
     limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = 20,
+    owner: Owner = "",
     as_json: AsJson = False,
 ) -> None:
-    """Search the stored items."""
+    """Search the stored items; of an owner, those in their feeds."""
     with context_of(context).weir() as weir:
-        found = weir.search(words, limit)
+        found = weir.search(words, limit, owner=owner_in(owner))
     rows = [row_of(item) for item in found.items]
     if as_json:
         days = {day.isoformat(): count for day, count in found.per_day}
@@ -57,6 +59,48 @@ def search(
         return
     typer.echo(f"{found.found} of {found.searched} items")
     show_rows(rows, ("seq", "time", "source", "title", "link"), as_json=False)
+
+
+def match(
+    context: typer.Context,
+    item: Annotated[str, typer.Argument(help="The item's number, or its guid.")] = "",
+    file: Annotated[
+        Path | None, typer.Option("-f", "--file", help="A document instead: RSS, Atom, …")
+    ] = None,
+    source: Annotated[str, typer.Option(help="The source that the document would come from.")] = "",
+    owner: Owner = "",
+    as_json: AsJson = False,
+) -> None:
+    """Tell which feeds want an item, or would want the items of a document.
+
+    feedweir match --file news.rss --source News --owner acme/ann
+    """
+    if bool(item) == bool(file):
+        raise SettingsError("give an item or --file, one of them", hint="feedweir match --help")
+    with context_of(context).weir() as weir:
+        found = (
+            weir.wanting_document(_read(file), source=source, owner=owner_in(owner))
+            if file
+            else weir.wanting(_named(item), owner=owner_in(owner))
+        )
+    if as_json:
+        rows = [{**row_of(one.item), "feeds": list(one.feeds)} for one in found.items]
+        _print_json({"asked": found.asked, "candidates": found.candidates, "items": rows})
+        return
+    typer.echo(f"{found.asked} feeds asked, {found.candidates} looked at")
+    told = [{"title": one.item.title, "feeds": ", ".join(one.feeds)} for one in found.items]
+    show_rows(told, ("title", "feeds"), as_json=False)
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise SettingsError(f"{file}: {error}") from error
+
+
+def _named(item: str) -> int | str:
+    return int(item) if item.isascii() and item.isdigit() else item
 
 
 def explain(
@@ -86,7 +130,7 @@ def why(
 ) -> None:
     """Tell clause by clause why an item is or is not in a feed, and by which atom the matcher came upon it."""
     with context_of(context).weir() as weir:
-        clause = weir.why(int(item) if item.isascii() and item.isdigit() else item, feed)
+        clause = weir.why(_named(item), feed)
     if as_json:
         _print_json(clause.to_json())
         return

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,6 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from feedweir.config import Settings, load_settings
+from feedweir.errors import SettingsError
+from feedweir.items.owners import is_owner
 from feedweir.keeper.weir import Weir
 
 
@@ -30,6 +32,18 @@ class Context:
     def weir(self, **flags: Any) -> Weir:
         settings = self.settings(**flags)
         return Weir.open(settings.data, catalog_url=settings.catalog_url)
+
+
+Owner = Annotated[
+    str, typer.Option(help="Only what concerns this owner or group: theirs, their groups', everyone's.")
+]
+
+
+def owner_in(given: str) -> str | None:
+    """The owner that was named; none is everyone."""
+    if given and not is_owner(given):
+        raise SettingsError(f"{given!r} is not an owner", hint="a name, or groups and a name: acme/ann")
+    return given or None
 
 
 def context_of(context: typer.Context) -> Context:

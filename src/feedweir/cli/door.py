@@ -7,8 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from feedweir.deliver.view import EntryView, FeedKind, FeedSummary, FeedView
+from feedweir.engine.wanting import Wanting
+from feedweir.engine.why import Clause
 from feedweir.keeper.service import Progress, Service
 from feedweir.keeper.weir import Weir
+from feedweir.match.history import LookBack
 from feedweir.optimize.explain import ExplainedPlan
 from feedweir.web.library import Health, Measure, Outcome, Sample
 
@@ -21,9 +24,14 @@ class LocalLibrary:
         self._service = service
 
     def feeds(
-        self, *, kind: FeedKind | None = None, after: str = "", limit: int | None = None
+        self,
+        *,
+        kind: FeedKind | None = None,
+        after: str = "",
+        limit: int | None = None,
+        owner: str | None = None,
     ) -> Sequence[FeedSummary]:
-        return self._weir.shelves.feeds(kind=kind, after=after, limit=limit)
+        return self._weir.shelves.feeds(kind=kind, after=after, limit=limit, owner=owner)
 
     def count(self, kind: FeedKind) -> int:
         return self._weir.shelves.count(kind)
@@ -37,13 +45,27 @@ class LocalLibrary:
     def near_names(self, name: str) -> Sequence[str]:
         return self._weir.shelves.near_names(name)
 
-    def execute(self, text: str) -> Sequence[Outcome]:
+    def execute(self, text: str, *, owner: str = "") -> Sequence[Outcome]:
         return [
             Outcome(
                 message=done.message, name=done.name, rows=tuple(map(_plain, done.rows)), advice=done.advice
             )
-            for done in self._weir.execute(text)
+            for done in self._weir.execute(text, owner=owner)
         ]
+
+    def search(self, words: str, limit: int, *, owner: str | None = None) -> LookBack:
+        return self._weir.search(words, limit, owner=owner)
+
+    def why(self, item: int | str, feed: str) -> Clause:
+        return self._weir.why(item, feed)
+
+    def wanting(self, item: int | str, *, owner: str | None = None) -> Wanting:
+        return self._weir.wanting(item, owner=owner)
+
+    def wanting_document(
+        self, body: bytes, *, source: str = "", media_type: str = "", owner: str | None = None
+    ) -> Wanting:
+        return self._weir.wanting_document(body, source=source, media_type=media_type, owner=owner)
 
     def plans(self, source: str) -> Sequence[ExplainedPlan]:
         return self._weir.explain_plan(source)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from feedweir.cli.context import context_of, show_rows
+from feedweir.cli.context import context_of, owner_in, show_rows
 from feedweir.errors import SettingsError
 from feedweir.keeper.statements import Outcome
 
@@ -27,6 +27,9 @@ def execute(
     file: Annotated[
         Path | None, typer.Option("-f", "--file", help="Read the statements from a file.")
     ] = None,
+    owner: Annotated[
+        str, typer.Option(help="Whose everything is that is made and does not say whose it is.")
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
 ) -> None:
     """Carry out statements: all of them, or none when one is refused.
@@ -36,7 +39,7 @@ def execute(
         feedweir exec "create feed Floods from News where title contains 'flood'"
     """
     with context_of(context).weir() as weir:
-        outcomes = weir.execute(_text(statements, file))
+        outcomes = weir.execute(_text(statements, file), owner=owner_in(owner) or "")
     if as_json:
         typer.echo(json.dumps([asdict(outcome) for outcome in outcomes], default=str, ensure_ascii=False))
         return

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from feedweir.cli.context import context_of, show_rows
+from feedweir.cli.context import Owner, context_of, owner_in, show_rows
 from feedweir.items.model import Item
 from feedweir.keeper.weir import Weir
 
@@ -18,21 +18,30 @@ def add_to(app: typer.Typer) -> None:
         app.command()(command)
 
 
-def feeds(context: typer.Context, as_json: AsJson = False) -> None:
-    """List sources and virtual feeds with their counts and failures."""
+def feeds(context: typer.Context, owner: Owner = "", as_json: AsJson = False) -> None:
+    """List sources and virtual feeds with their counts and failures.
+
+    `hits`, `candidates` (how often the matcher had to look at a feed: what it costs) and `last hit` are counted
+    a little behind `items`.
+    """
     with context_of(context).weir() as weir:
         rows = [
             {
                 "name": feed.name,
                 "kind": feed.kind,
+                "owner": feed.owner,
                 "items": feed.item_count,
                 "last": feed.last_item,
+                "hits": feed.hits,
+                "candidates": feed.candidates,
+                "last hit": feed.last_hit,
                 "failure": feed.failure,
                 "definition": feed.definition,
             }
-            for feed in weir.shelves.feeds()
+            for feed in weir.shelves.feeds(owner=owner_in(owner))
         ]
-    show_rows(rows, ("name", "kind", "items", "last", "failure"), as_json=as_json)
+    columns = ("name", "kind", "owner", "items", "last", "hits", "candidates", "last hit", "failure")
+    show_rows(rows, columns, as_json=as_json)
 
 
 def items(
@@ -68,6 +77,7 @@ def _row(item: Item) -> dict[str, Any]:
 
 def _facts(weir: Weir) -> dict[str, Any]:
     manifests = weir.store.manifests()
+    counted = weir.catalog.statistics.feeds()
     landed, published = weir.log.latest(), weir.store.latest()
     return {
         "data directory": str(weir.directory.root),
@@ -78,6 +88,9 @@ def _facts(weir: Weir) -> dict[str, Any]:
         "segments waiting": landed - published,
         "items": sum(manifest.item_count for manifest in manifests),
         "elements": sum(manifest.element_count for manifest in manifests),
+        "hits counted": sum(one.hits for one in counted),
+        "candidates counted": sum(one.candidates for one in counted),
+        "last hit": max((one.last_hit_at for one in counted if one.last_hit_at), default=None),
         "outbox": dict(sorted(weir.catalog.outbox.counts().items())),
         "failing": len(weir.catalog.failures.latest(limit=1_000)),
     }

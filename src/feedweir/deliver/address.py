@@ -24,6 +24,10 @@ class Address:
     def item(self, seq: int) -> str:
         return f"{self.base}/items/{seq}"
 
+    def why(self, feed: str, seq: int) -> str:
+        """Where it is told why an item is in a feed."""
+        return f"{self.base}/v1/why?format=text&item={seq}&feed={quote(feed, safe='')}"
+
     def events(self, name: str) -> str:
         """Where a feed is streamed."""
         return f"{self.page(name)}/events"

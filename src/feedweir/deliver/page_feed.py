@@ -21,7 +21,8 @@ _EXCERPT_LENGTH = 320
 
 def render_page(view: FeedView, address: Address) -> bytes:
     """The feed as a page for people."""
-    entries = [entry_summary(entry, address) for entry in view.entries]
+    feed = view.name if view.kind == "virtual" else ""
+    entries = [entry_summary(entry, address, feed) for entry in view.entries]
     nothing = tag("p", "Nothing yet. New items appear here as they arrive.", class_="lead quiet")
     return frame(
         address,
@@ -68,15 +69,16 @@ def subscribe_links(name: str, address: Address) -> list[Html]:
     return [tag("a", label, href=address.feed(name, suffix), class_="pill") for suffix, label, _ in FORMATS]
 
 
-def entry_summary(entry: EntryView, address: Address) -> Html:
-    """An entry in a list: its title, where it is from, how it begins."""
+def entry_summary(entry: EntryView, address: Address, feed: str = "") -> Html:
+    """An entry in a list: its title, where it is from, how it begins; and, in a virtual feed, why it is there."""
     item = entry.item
+    why = [tag("a", "why", href=address.why(feed, item.seq), rel="nofollow")] if feed else []
     text = excerpt(item.summary or item.content, _EXCERPT_LENGTH)
     title = shown_title(item)
     return tag(
         "li",
         foreign("h2", tag("a", title, href=address.item(item.seq)), language=item.language),
-        tag("p", dotted(provenance(entry, address)), class_="meta"),
+        tag("p", dotted([*provenance(entry, address), *why]), class_="meta"),
         foreign("p", text, language=item.language) if text and text != title else None,
         tag("pre", tag("code", item.raw), class_="statement") if item.made_of else None,
         partner_list(entry, address),

@@ -82,6 +82,13 @@ class FeedSummary:
     """Why the last attempt to refresh it failed; empty when it succeeded."""
     failure_count: int = 0
     """Failed attempts in a row."""
+    owner: str = ""
+    """Whose it is; empty is everyone's."""
+    hits: int = 0
+    """Elements that were counted, a little behind `item_count`."""
+    candidates: int = 0
+    """How often the matcher had to look at it, estimated from a sample: what it costs."""
+    last_hit: datetime | None = None
 
     @property
     def shown_title(self) -> str:

@@ -23,6 +23,8 @@ from feedweir.match.factored import Observed
 
 COSTS_OF_ONE_IN = 256
 """Of how many items one is matched once more to count the candidates, which takes a little longer."""
+COUNTED_WHOLE = 64
+"""Items up to which all of a task are: so few cost nothing, and a small installation is told something."""
 MOST_OF_A_SOURCE = 32
 MOST_OF_A_TASK = 512
 """Items of a task that are looked at more closely."""
@@ -57,8 +59,9 @@ def sample_of(sources: pa.Array) -> npt.NDArray[np.uint8]:
     return taken
 
 
-def costs_of(compiled: CompiledSet, items: pa.RecordBatch, one_in: int = COSTS_OF_ONE_IN) -> Costs:
-    """How often each feed was a candidate among one of so many items, chosen by their numbers; times so many."""
+def costs_of(compiled: CompiledSet, items: pa.RecordBatch, one_in: int | None = None) -> Costs:
+    """How often each feed was a candidate: among one of so many items, chosen by their numbers, times so many."""
+    one_in = one_in or (1 if items.num_rows <= COUNTED_WHOLE else COSTS_OF_ONE_IN)
     is_counted = _is_counted(items.column("seq"), one_in)
     if not is_counted.any():
         return _NO_COSTS

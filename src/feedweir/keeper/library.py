@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 import pyarrow as pa
 
-from feedweir.catalog import Catalog, Failure, FeedRecord, SourceRecord
+from feedweir.catalog import Catalog, Failure, FeedRecord, FeedStatistics, SourceRecord
 from feedweir.deliver.view import EntryView, FeedKind, FeedSummary, FeedView
 from feedweir.engine.constructed import PATTERN, items_shown, parts_of
 from feedweir.engine.store import Annotations, Store
@@ -23,10 +24,15 @@ class Shelves:
         self._store = store
 
     def feeds(
-        self, *, kind: FeedKind | None = None, after: str = "", limit: int | None = None
+        self,
+        *,
+        kind: FeedKind | None = None,
+        after: str = "",
+        limit: int | None = None,
+        owner: str | None = None,
     ) -> Sequence[FeedSummary]:
-        """Feeds of a kind (None: of both) by name, from the first name greater than `after`."""
-        records = self._catalog.feeds.all(kind=kind, after=after, limit=limit)
+        """Feeds of a kind (None: of both) by name, from the first name greater than `after`; all, or an owner's."""
+        records = self._catalog.feeds.all(kind=kind, owner=owner, after=after, limit=limit)
         sources = self._sources(record.name for record in records if record.kind == "source")
         failures = self._catalog.failures.last_of("source", sources)
         failures |= self._catalog.failures.last_of(
@@ -34,8 +40,12 @@ class Shelves:
         )
         counts, newest = self._store.figures([record.id for record in records])
         times = self._times(newest[newest > 0].tolist())
+        counted = {one.feed_id: one for one in self._catalog.statistics.feeds([one.id for one in records])}
         return [
-            _summary(record, sources.get(record.name), failures.get(record.name), count, times.get(seq))
+            _with_counters(
+                _summary(record, sources.get(record.name), failures.get(record.name), count, times.get(seq)),
+                counted.get(record.id),
+            )
             for record, count, seq in zip(records, counts.tolist(), newest.tolist(), strict=True)
         ]
 
@@ -135,6 +145,7 @@ def _summary(
     return FeedSummary(
         name=record.name,
         kind=record.kind,
+        owner=record.owner,
         title=about.get("title", ""),
         description=about.get("description", ""),
         url=source.state.url if source else "",
@@ -145,6 +156,12 @@ def _summary(
         failure=_current(failure, source),
         failure_count=source.state.failures if source else 0,
     )
+
+
+def _with_counters(summary: FeedSummary, counted: FeedStatistics | None) -> FeedSummary:
+    if counted is None:
+        return summary
+    return replace(summary, hits=counted.hits, candidates=counted.candidates, last_hit=counted.last_hit_at)
 
 
 def joins_of(item: Item, joined: Annotations) -> dict[str, tuple[int, ...]]:

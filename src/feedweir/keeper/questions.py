@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from feedweir.catalog import Catalog
 from feedweir.engine.candidates import candidacy
@@ -16,17 +19,21 @@ from feedweir.engine.explaining import PlanExplanation
 from feedweir.engine.preview import StoredElement, Trial, backtest, element_at, preview
 from feedweir.engine.sets import open_installed
 from feedweir.engine.store import Store
+from feedweir.engine.wanting import Wanting, found_in, wanting
 from feedweir.engine.why import Clause, why
 from feedweir.errors import CatalogError, CompiledSetError, LanguageError
 from feedweir.items.model import Item
 from feedweir.items.schema import items_of
+from feedweir.keeper.compile import compile_definitions
 from feedweir.keeper.names import DefinedNames
 from feedweir.keeper.statements.asking import explanation
 from feedweir.keeper.statements.outcome import Outcome
 from feedweir.language import check, parse, parse_search
 from feedweir.language.statements import Ask, CreateFeed, Explain, Named, Query
 from feedweir.match import CompiledSet
+from feedweir.match.compiled import compiled_in_memory
 from feedweir.match.history import LookBack, look_back
+from feedweir.match.store import table_of
 from feedweir.plan import build, expand
 from feedweir.plan.nodes import Feed, Node, Source
 from feedweir.plan.query import Query as ItemQuery
@@ -58,9 +65,32 @@ class Questions:
         names = self._names()
         return explanation(self._query_in(text, names), names)
 
-    def search(self, text: str, limit: int) -> LookBack:
+    def search(self, text: str, limit: int, owner: str | None = None) -> LookBack:
+        """Of an owner, only the items in feeds that concern them are looked at."""
         query = ItemQuery(0, (), parse_search(text))
-        return look_back(query, self._store.item_paths()[::-1], limit=limit)
+        among = None if owner is None else self._seqs_of(owner)
+        return look_back(query, self._store.item_paths()[::-1], limit=limit, among=among)
+
+    def _seqs_of(self, owner: str) -> NDArray[np.int64]:
+        feeds = self._catalog.feeds.all(owner=owner)
+        return np.unique(
+            np.concatenate([np.empty(0, np.int64), *(self._store.seqs(one.id) for one in feeds)])
+        )
+
+    def wanting(self, items: Sequence[Item], owner: str | None = None) -> Wanting:
+        """Which feeds want these items: all feeds, or only those that concern an owner."""
+        matches = found_in(self._set_for(owner), items, owner)
+        records = self._catalog.feeds.all(owner=owner)
+        return wanting(matches, items, {record.id: record.name for record in records}, len(records))
+
+    def _set_for(self, owner: str | None) -> CompiledSet:
+        """The set in force; where definitions have changed since, what concerns the owner compiled by itself."""
+        version, definitions = self._catalog.feeds.definitions()
+        in_force = self._in_force(version)
+        if in_force is not None:
+            return in_force
+        wanted = {record.id for record in self._catalog.feeds.all(owner=owner)}
+        return compiled_in_memory(table_of(compile_definitions(definitions, wanted).queries))
 
     def why(self, item: int | str, feed: str) -> Clause:
         """Clause by clause, and at last how the matcher came to its answer."""
@@ -68,7 +98,7 @@ class Questions:
         names = DefinedNames(definitions)
         record = self._catalog.feeds.named(feed)  # refuses, with the names that are near
         plan: Node = Source(feed) if record.kind == "source" else Feed(feed)
-        found = self._item(item)
+        found = self.item(item)
 
         def joined_as(node: Node) -> StoredElement | None:
             return element_at(expand(node, names.plan_of), self._store, found.seq)
@@ -110,7 +140,7 @@ class Questions:
         check(statement, names)
         return statement
 
-    def _item(self, wanted: int | str) -> Item:
+    def item(self, wanted: int | str) -> Item:
         """By number, or the newest revision of a guid; a guid may look like a number."""
         found = self._where("seq", wanted) if isinstance(wanted, int) else None
         found = found or self._where("identity", str(wanted))

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 
 from feedweir.acquire.landing import Landed, LandingLog
+from feedweir.acquire.parse import parse
 from feedweir.catalog import Catalog, open_catalog
 from feedweir.deliver.stylesheets import Stylesheets
 from feedweir.engine.batches import Manifest
@@ -17,9 +18,10 @@ from feedweir.engine.explaining import PlanExplanation
 from feedweir.engine.preview import Trial
 from feedweir.engine.runner import Runner
 from feedweir.engine.store import Store
+from feedweir.engine.wanting import Wanting
 from feedweir.engine.why import Clause
 from feedweir.errors import CatalogError
-from feedweir.items.model import Item
+from feedweir.items.model import Document, Item
 from feedweir.keeper.bell import Bell
 from feedweir.keeper.commit import batch_name, commit_batch
 from feedweir.keeper.compile import put_in_force, repair
@@ -150,9 +152,20 @@ class Weir:
         """Clause by clause why an item (its number or guid) is or is not in a feed, and what the matcher did."""
         return self.questions.why(item, feed)
 
-    def search(self, text: str, limit: int = 50) -> LookBack:
-        """The newest stored items that a search-box query wants."""
-        return self.questions.search(text, limit)
+    def search(self, text: str, limit: int = 50, *, owner: str | None = None) -> LookBack:
+        """The newest stored items that a search-box query wants; of an owner, among those in their feeds."""
+        return self.questions.search(text, limit, owner)
+
+    def wanting(self, item: int | str, *, owner: str | None = None) -> Wanting:
+        """Which feeds want a stored item (its number or guid): of all feeds, or of those that concern an owner."""
+        return self.questions.wanting([self.questions.item(item)], owner)
+
+    def wanting_document(
+        self, body: bytes, *, source: str = "", media_type: str = "", owner: str | None = None
+    ) -> Wanting:
+        """Which feeds would want the items of a document, had it come from a source; nothing of it is kept."""
+        document = Document(number=0, source=source, media_type=media_type, arrived=self.clock(), body=body)
+        return self.questions.wanting(parse(document).items, owner)
 
     def close(self) -> None:
         self._materialiser.close()

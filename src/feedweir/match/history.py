@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from feedweir.items.model import Item
 from feedweir.items.schema import ITEM_SCHEMA, items_of
+from feedweir.match.arrays import Array
 from feedweir.match.compiled import compiled_in_memory
 from feedweir.match.store import table_of
 from feedweir.plan.query import Query
@@ -36,9 +37,17 @@ class LookBack:
 
 
 def look_back(
-    query: Query, files: Sequence[Path], *, limit: int = 50, max_searched: int | None = None
+    query: Query,
+    files: Sequence[Path],
+    *,
+    limit: int = 50,
+    max_searched: int | None = None,
+    among: Array | None = None,
 ) -> LookBack:
-    """Search item files, newest file first; `limit` bounds the items returned, `max_searched` those looked at."""
+    """Search item files, newest file first; `limit` bounds the items returned, `max_searched` those looked at.
+
+    `among` are the numbers of the items that may be looked at, sorted.
+    """
     compiled = compiled_in_memory(table_of([query]))
     newest: list[pa.RecordBatch] = []
     days: dict[date, int] = {}
@@ -47,6 +56,8 @@ def look_back(
     for batch in _batches(files, skipped):
         if max_searched is not None and searched >= max_searched:
             break
+        if among is not None:
+            batch = batch.filter(pa.array(np.isin(batch.column("seq").to_numpy(), among)))
         searched += batch.num_rows
         hits = batch.take(pa.array(compiled.match(batch).rows))
         found += hits.num_rows

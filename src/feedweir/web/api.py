@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hmac
 import json
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -17,11 +16,12 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from feedweir.deliver.address import Address
 from feedweir.deliver.plain import rfc3339
 from feedweir.deliver.view import FeedKind, FeedSummary
+from feedweir.web.admission import admit, owner_in, read_body
 from feedweir.web.door import Door
 from feedweir.web.library import Health, Outcome
 from feedweir.web.measuring import Meter
-from feedweir.web.negotiate import is_same_site
 from feedweir.web.plans import plan_routes
+from feedweir.web.questions import question_routes
 from feedweir.web.respond import json_response
 
 
@@ -29,13 +29,14 @@ def program_routes(door: Door, meter: Meter) -> APIRouter:
     """Everything that programs and operators ask for."""
     router = APIRouter()
     router.include_router(plan_routes(door))
+    router.include_router(question_routes(door))
     library = door.library
 
     @router.post("/v1/statements")
-    async def execute(request: Request) -> Response:
+    async def execute(request: Request, owner: str = "") -> Response:
         admit(door, request)
         text = _text_of(await read_body(request, door.options.max_statement_bytes), request)
-        outcomes = await run_in_threadpool(library.execute, text)
+        outcomes = await run_in_threadpool(library.execute, text, owner=owner_in(owner))
         return json_response({"results": [_result(outcome) for outcome in outcomes]})
 
     @router.get("/v1/feeds")
@@ -44,9 +45,10 @@ def program_routes(door: Door, meter: Meter) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
         cursor: str = "",
         kind: FeedKind | None = None,
+        owner: str = "",
     ) -> Response:
         after = decode_cursor(cursor)
-        found = library.feeds(kind=kind, after=after, limit=limit + 1)
+        found = library.feeds(kind=kind, after=after, limit=limit + 1, owner=owner_in(owner) or None)
         shown = found[:limit]
         following = encode_cursor(shown[-1].name) if len(found) > limit else None
         address = door.address(request)
@@ -77,27 +79,6 @@ def _result(outcome: Outcome) -> dict[str, object]:
     return {**told, "rows": list(outcome.rows)} if outcome.rows else told
 
 
-def admit(door: Door, request: Request) -> None:
-    """Statements change things: not for other people's pages, and only with the token when there is one."""
-    headers = request.headers
-    if not is_same_site(headers.get("origin"), headers.get("host"), headers.get("sec-fetch-site")):
-        raise HTTPException(403, "Statements are not taken from pages of other sites.")
-    token = door.options.statement_token
-    given = headers.get("authorization", "")
-    if token and not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
-        raise HTTPException(401, "Statements need the token.", headers={"WWW-Authenticate": "Bearer"})
-
-
-async def read_body(request: Request, max_bytes: int) -> bytes:
-    """The body, never more than the limit, whatever the request promised."""
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > max_bytes:
-            raise HTTPException(413, f"Statements may take {max_bytes} bytes at a time.")
-    return bytes(body)
-
-
 def _text_of(body: bytes, request: Request) -> str:
     """The statements: the body itself, or the member `statements` of a JSON body."""
     try:
@@ -116,8 +97,9 @@ def _text_of(body: bytes, request: Request) -> str:
 
 def _feed(feed: FeedSummary, address: Address) -> dict[str, Any]:
     links = {suffix: address.feed(feed.name, suffix) for suffix in ("rss", "atom", "json")}
-    last_item = rfc3339(feed.last_item) if feed.last_item else None
-    return {**asdict(feed), "last_item": last_item, "links": {"page": address.page(feed.name), **links}}
+    times = {name: getattr(feed, name) for name in ("last_item", "last_hit")}
+    told = {name: rfc3339(time) if time else None for name, time in times.items()}
+    return {**asdict(feed), **told, "links": {"page": address.page(feed.name), **links}}
 
 
 def _health(health: Health, *, is_good: bool) -> Response:

@@ -6,7 +6,7 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import PlainTextResponse, Response
 
-from feedweir.web.api import admit, read_body
+from feedweir.web.admission import admit, read_body
 from feedweir.web.door import Door
 from feedweir.web.intake import Intake
 from feedweir.web.respond import json_response

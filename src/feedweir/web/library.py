@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from feedweir.deliver.view import EntryView, FeedKind, FeedSummary, FeedView
+from feedweir.engine.wanting import Wanting
+from feedweir.engine.why import Clause
+from feedweir.match.history import LookBack
 from feedweir.optimize.explain import ExplainedPlan
 
 
@@ -56,9 +59,14 @@ class Library(Protocol):
     """Called from many threads at once; every method may block, none may hold the others up."""
 
     def feeds(
-        self, *, kind: FeedKind | None = None, after: str = "", limit: int | None = None
+        self,
+        *,
+        kind: FeedKind | None = None,
+        after: str = "",
+        limit: int | None = None,
+        owner: str | None = None,
     ) -> Sequence[FeedSummary]:
-        """Feeds of a kind (None: of both) by name, from the first name greater than `after`."""
+        """Feeds of a kind (None: of both) by name, from the first name greater than `after`; all, or an owner's."""
 
     def count(self, kind: FeedKind) -> int:
         """How many feeds of this kind there are."""
@@ -72,8 +80,22 @@ class Library(Protocol):
     def near_names(self, name: str) -> Sequence[str]:
         """Names that someone who typed this one may have meant, the nearest first."""
 
-    def execute(self, text: str) -> Sequence[Outcome]:
-        """Run statements, all or none; raises `LanguageError` and `CatalogError`."""
+    def execute(self, text: str, *, owner: str = "") -> Sequence[Outcome]:
+        """Run statements, all or none; what they make is the owner's. Raises `LanguageError` and `CatalogError`."""
+
+    def search(self, words: str, limit: int, *, owner: str | None = None) -> LookBack:
+        """The newest stored items that a search-box query wants, and how many there are in all."""
+
+    def why(self, item: int | str, feed: str) -> Clause:
+        """Why an item is or is not in a feed, clause by clause; raises `CatalogError`."""
+
+    def wanting(self, item: int | str, *, owner: str | None = None) -> Wanting:
+        """Which feeds want a stored item: of all, or of those that concern an owner; raises `CatalogError`."""
+
+    def wanting_document(
+        self, body: bytes, *, source: str = "", media_type: str = "", owner: str | None = None
+    ) -> Wanting:
+        """Which feeds would want the items of a document; raises `DocumentError`."""
 
     def plans(self, source: str) -> Sequence[ExplainedPlan]:
         """The plan in force of a source, or of every source without a name; raises `CatalogError`."""

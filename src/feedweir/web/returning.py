@@ -10,7 +10,7 @@ from fastapi.responses import Response
 
 from feedweir.deliver.hub import requested
 from feedweir.errors import DeliveryError
-from feedweir.web.api import admit, read_body
+from feedweir.web.admission import admit, read_body
 from feedweir.web.delivery_desk import DeliveryDesk
 from feedweir.web.door import Door
 from feedweir.web.respond import json_response

@@ -13,7 +13,7 @@ from fastapi.responses import Response, StreamingResponse
 from feedweir.deliver.address import Address
 from feedweir.deliver.events import KEEP_ALIVE, MEDIA_TYPE, Resumption, event, events, opening
 from feedweir.deliver.view import FeedView
-from feedweir.web.api import admit
+from feedweir.web.admission import admit
 from feedweir.web.delivery_desk import DeliveryDesk
 from feedweir.web.door import Door
 from feedweir.web.respond import problem

@@ -18,7 +18,7 @@ from feedweir.deliver.page_subscription import (
 )
 from feedweir.deliver.plain import rfc3339
 from feedweir.deliver.unsubscribe import Purpose
-from feedweir.web.api import admit
+from feedweir.web.admission import admit
 from feedweir.web.delivery_desk import DeliveryDesk
 from feedweir.web.door import Door
 from feedweir.web.respond import json_response
