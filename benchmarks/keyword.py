@@ -12,6 +12,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -25,7 +26,18 @@ from benchmarks import _excite as excite
 from benchmarks._plot import line_plot
 from feedweir.items.schema import ITEM_SCHEMA
 from feedweir.items.text import words
-from feedweir.match import Frequencies, KeywordQueries, apply_changes, compile_set, create_segmented, open_set
+from feedweir.match import (
+    Frequencies,
+    KeywordQueries,
+    SegmentedSet,
+    apply_changes,
+    compile_set,
+    create_segmented,
+    is_worth_merging,
+    merge,
+    open_set,
+    open_version,
+)
 from feedweir.match.prospective import METHODS, PUBLISHED, Shared, TermSets, matcher
 from feedweir.plan.predicates import Contains, Term
 from feedweir.plan.query import Query
@@ -38,6 +50,8 @@ STOP_WORDS = frozenset(
     )
 )
 _BATCH = 4096
+_SPARE_QUERIES = 20_000
+"""Drawn beside the others, to be added later."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,12 +62,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, object]:
-    work = excite.workload(options.size, 1500 if options.full else 300)
+    drawn = excite.workload(options.size + _SPARE_QUERIES, 1500)
+    documents = drawn.documents if options.full else drawn.documents.head(300)
+    work = excite.Workload(drawn.queries.head(options.size), documents, drawn.n_terms)
+    more = drawn.queries.only(np.arange(options.size, len(drawn.queries)))
     result: dict[str, object] = {"queries": len(work.queries), "terms": work.n_terms}
     result |= kernels(work)
     with tempfile.TemporaryDirectory() as scratch:
         result |= whole_path(work, Path(scratch), options)
-        result |= updates(work, Path(scratch))
+        result |= updates(replace(work, documents=drawn.documents), more, Path(scratch))
         result |= against_perq(work)
     result |= growth(options)
     return result
@@ -198,45 +215,66 @@ def _blank(kind: pa.DataType, n: int) -> pa.Array:
 
 
 def updates(
-    work: excite.Workload, scratch: Path, n_changes: int = 1000, rounds: int = 12
+    work: excite.Workload, more: TermSets, scratch: Path, n_changes: int = 1000, most_rounds: int = 200
 ) -> dict[str, object]:
-    """Throughput with `n_changes` a second applied on the same core, against none."""
+    """Throughput with `n_changes` a second, all of whose work is done on the same core, against none.
+
+    Half of the changes add queries like those that are there, half remove some. A second of changes follows the other
+    until everything is to be merged; the merge belongs to the price, and so does opening each version elsewhere.
+    """
     root = scratch / "changing"
     base: Any = create_segmented(root, KeywordQueries(*excite.keyword_columns(work.queries, work.n_terms)))
-    texts = excite.texts(work.documents)
-    batch = items_of_texts([""] * len(texts), texts)
+    batch = items_of_texts([""] * len(work.documents), excite.texts(work.documents))
     base.match(batch)
     random = np.random.default_rng(3)
-    spent, slower, segments = [], [], 0
-    for number in range(rounds):
-        added = [
-            _random_query(random, work.n_terms, 10_000_000 + number * n_changes + k)
-            for k in range(n_changes // 2)
-        ]
-        removed = random.integers(0, len(work.queries), n_changes // 2)
-        changed, seconds = timed(
-            lambda added=added, removed=removed: apply_changes(root, added, removed.tolist())
-        )
-        spent.append(seconds)
-        # in turns, so that whatever else the machine does meets both
-        turns = [
-            (timed(lambda: base.match(batch))[1], timed(lambda s=changed: s.match(batch))[1])
-            for _ in range(3)
-        ]
-        slower.append(min(now for _, now in turns) / min(before for before, _ in turns))
+    changed, segments = base, 1
+    spent: list[float] = []
+    slower: list[float] = []
+    while len(spent) < most_rounds and not is_worth_merging(changed.segments):
+        added = _queries(more, random.integers(0, len(more), n_changes // 2), len(spent))
+        removed = random.integers(0, len(work.queries), n_changes // 2).tolist()
+        changed, seconds = timed(lambda added=added, removed=removed: apply_changes(root, added, removed))
+        spent.append(seconds + timed(lambda version=changed: _open_elsewhere(version))[1])
         segments = max(segments, len(changed.segments))
-    slowdown = float(np.median(slower))
-    share = float(np.mean(spent))
+        if len(spent) % 7 == 1:
+            slower.append(_slowdown(base, changed, batch))
+    merged, merge_s = timed(lambda: merge(root))
+    slowdown, share = float(np.mean(slower)), (sum(spent) + merge_s) / len(spent)
     return {
         "update_dip": max(0.0, 1.0 - (1.0 - share) / slowdown),
         "update_match_slowdown": slowdown - 1.0,
-        "update_apply_s_per_1000": share,
+        "update_apply_s_per_1000": float(np.mean(spent)),
+        "update_merge_s_per_1000": merge_s / len(spent),
+        "update_seconds": len(spent),
         "update_segments": segments,
+        "update_agrees": len(merged) == len(changed)
+        and len(merged.match(batch)) == len(changed.match(batch)),
     }
 
 
-def _random_query(random: np.random.Generator, n_terms: int, key: int) -> Query:
-    terms = tuple(Term(excite.word(int(term))) for term in random.integers(0, n_terms, 3))
+def _slowdown(base: Any, changed: Any, batch: pa.RecordBatch) -> float:
+    """In turns, so that whatever else the machine does meets both."""
+    turns = [(timed(lambda: base.match(batch))[1], timed(lambda: changed.match(batch))[1]) for _ in range(3)]
+    return min(now for _, now in turns) / min(before for before, _ in turns)
+
+
+def _open_elsewhere(version: SegmentedSet) -> None:
+    """What another process does that has all segments of a version but the newest."""
+    for segment in version.segments[-1:]:
+        open_set(version.root / "segments" / segment.name)
+    open_version(version.root, version.version)
+
+
+def _queries(terms: TermSets, rows: np.ndarray[Any, Any], number: int) -> list[Query]:
+    first = 10_000_000 + number * len(rows)
+    return [
+        _query(first + k, terms.terms[terms.offsets[row] : terms.offsets[row + 1]])
+        for k, row in enumerate(rows)
+    ]
+
+
+def _query(key: int, numbers: np.ndarray[Any, Any]) -> Query:
+    terms = tuple(Term(excite.word(term)) for term in numbers.tolist())
     return Query(key, (), Contains(None, terms, len(terms)))
 
 

@@ -54,6 +54,8 @@ _LARGE = 50_000
 """Queries from which on a segment is merged only when asked: rewriting it takes longer than a change may."""
 _TOO_MANY, _TOO_MUCH = 6, 0.1
 """Segments, and queries beside the largest as a share of it, from which on a merge pays."""
+_MUCH_LARGER = 8
+"""How many times as large as all newer ones together a segment must be to be left alone by a change."""
 _SEGMENTS_KEPT_OPEN = 64
 
 
@@ -356,7 +358,7 @@ def _similar(segments: list[Segment], size: int) -> list[Segment]:
     """The newest segments that are to be merged with a new one: each not much larger than all after it together."""
     chosen: list[Segment] = []
     for segment in reversed(segments):
-        if segment.size > 2 * size or segment.size >= _LARGE:
+        if segment.size > _MUCH_LARGER * size or segment.size >= _LARGE:
             break
         chosen.append(segment)
         size += segment.size
