@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from feedweir.engine.documents import BatchDocuments, ReadTable, whole_batch
+from feedweir.engine.comparing import ReadTable, whole_batch
+from feedweir.engine.documents import BatchDocuments
 from feedweir.engine.elements import NOTHING, Elements, notes_of
 from feedweir.engine.join_plans import JoinSet, Stream
 from feedweir.engine.stories import first_tellers

@@ -11,22 +11,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
+from feedweir.engine.comparing import Compared, ReadTable
 from feedweir.engine.constructed import Construction, Place, item_of, under_a_root
 from feedweir.engine.patterns import Times
 from feedweir.engine.witnessing import WitnessRows
 from feedweir.items.model import Item
 from feedweir.items.schema import batch_of
 from feedweir.join.annotation_logic import Documents
-from feedweir.join.features import Feature, Ragged, columns_of, empty, extract
+from feedweir.join.features import Feature, extract
 from feedweir.match.meaning import Reading
 
 Longs = NDArray[np.int64]
 ReadItems = Callable[[Sequence[int]], Mapping[int, Item]]
-ReadTable = Callable[[Sequence[int], Sequence[str]], pa.Table]
-"""Columns of items by their numbers, in the order of the stream."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -44,8 +42,8 @@ class JoinInput:
     witnesses: WitnessRows
     items: ReadItems
     """Reads items of the batch."""
-    columns: ReadTable
-    """Reads columns of items of the batch."""
+    compared: Compared
+    """What annotation joins compare of the batch's items."""
     older: ReadItems
     """Reads items of earlier batches."""
     older_columns: ReadTable
@@ -62,7 +60,7 @@ class BatchDocuments:
         self._row_of: dict[Place, int] = {}
         self._items: dict[int, Item] = {}
         self._readings: dict[int, Reading] = {}
-        self._compared = _Compared(features)
+        self._features = tuple(features)
 
     @property
     def item_count(self) -> int:
@@ -156,67 +154,23 @@ class BatchDocuments:
 
     def compared(self, rows: Longs, members: Mapping[int, Longs]) -> Documents:
         """Documents (each once, in the order of the stream) with what annotation joins compare of them."""
-        self._compare(rows)
         seqs, is_made = self.seqs(rows), self.is_made(rows)
         time, clock = self._batch.times.at(seqs)
-        if is_made.any():
-            time = time.copy()
-            for at in np.flatnonzero(is_made).tolist():
-                time[at] = _microseconds(self.item(int(rows[at])).time)
-        arrived, columns = self._compared.of(rows)
-        return Documents(seqs, time, arrived, clock, is_made, columns, members)
-
-    def _compare(self, rows: Longs) -> None:
-        missing = self._compared.missing(rows)
-        is_made = self.is_made(missing)
-        plain = missing[~is_made]
-        if len(plain):
-            names = ["arrived", *columns_of(self._compared.features)]
-            table = self._batch.columns(self._seq[plain].tolist(), names)
-            self._compared.add(plain, table)
-        made = missing[is_made]
+        plain, made = rows[~is_made], rows[is_made]
+        columns = self._batch.compared.columns(plain, self._features)
+        arrived = self._batch.compared.arrived(plain)
         if len(made):
             items = [reading.item for reading in self.readings(made.tolist())]
-            self._compared.add(made, pa.Table.from_batches([batch_of(items)]))
-
-
-class _Compared:
-    """What joins compare of documents, extracted once."""
-
-    def __init__(self, features: Sequence[Feature]) -> None:
-        self.features = tuple(features)
-        self._place = np.empty(0, np.int64)
-        self._arrived = np.empty(0, np.int64)
-        self._columns = {feature: empty(feature) for feature in features}
-
-    def missing(self, rows: Longs) -> Longs:
-        known = np.full(len(rows), -1, np.int64)
-        inside = rows < len(self._place)
-        known[inside] = self._place[rows[inside]]
-        return rows[known < 0]
-
-    def add(self, rows: Longs, items: pa.Table) -> None:
-        size = int(rows.max()) + 1
-        grown = np.full(max(size, len(self._place)), -1, np.int64)
-        grown[: len(self._place)] = self._place
-        grown[rows] = len(self._arrived) + np.arange(len(rows))
-        self._place = grown
-        batch = whole_batch(items)
-        arrived = batch.column("arrived").cast(pa.int64()).to_numpy()
-        self._arrived = np.concatenate([self._arrived, arrived])
-        for feature, column in self._columns.items():
-            self._columns[feature] = column.joined(extract(feature, batch))
-
-    def of(self, rows: Longs) -> tuple[Longs, dict[Feature, Ragged]]:
-        places = self._place[rows]
-        columns = {feature: column.take(places) for feature, column in self._columns.items()}
-        return self._arrived[places], columns
-
-
-def whole_batch(items: pa.Table) -> pa.RecordBatch:
-    """A table in one piece."""
-    pieces = items.combine_chunks().to_batches()
-    return pieces[0] if pieces else pa.RecordBatch.from_pylist([], schema=items.schema)
+            order = np.argsort(np.concatenate([np.flatnonzero(~is_made), np.flatnonzero(is_made)]))
+            own = {feature: extract(feature, batch_of(items)) for feature in self._features}
+            columns = {
+                feature: column.joined(own[feature]).take(order) for feature, column in columns.items()
+            }
+            own_arrived = [_microseconds(item.arrived) for item in items]
+            arrived = np.concatenate([arrived, np.array(own_arrived, np.int64)])[order]
+            time = time.copy()
+            time[is_made] = [_microseconds(item.time) for item in items]
+        return Documents(seqs, time, arrived, clock, is_made, columns, members)
 
 
 def _microseconds(moment: datetime) -> int:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from feedweir.engine.annotating import AnnotationStages
 from feedweir.engine.batches import Assignment, Manifest
+from feedweir.engine.comparing import Compared
 from feedweir.engine.constructed import Construction
 from feedweir.engine.directory import DataDirectory
 from feedweir.engine.documents import JoinInput
@@ -121,6 +122,10 @@ class _BatchFiles:
     def times(self) -> pa.Table:
         return self._table(("seq", "published", "arrived"))
 
+    @cached_property
+    def compared(self) -> Compared:
+        return Compared(self.times.column("seq").to_numpy(), self.columns)
+
     def items(self, seqs: Sequence[int]) -> Mapping[int, Item]:
         return {item.seq: item for item in items_of(self.columns(seqs, ITEM_SCHEMA.names))}
 
@@ -221,7 +226,7 @@ class JoinWorker:
             times=times_of(batch.times, max(state.patterns.clock, state.windows.clock)),
             witnesses=self._witnesses.read(manifest.upto, manifest.version, shard),
             items=batch.items,
-            columns=batch.columns,
+            compared=batch.compared,
             older=lambda seqs: {item.seq: item for item in items_of(self._store.items(seqs))},
             older_columns=lambda seqs, names: self._store.items(seqs).select(list(names)),
         )

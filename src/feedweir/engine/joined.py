@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from feedweir.engine.annotating import Late
 from feedweir.engine.documents import BatchDocuments
-from feedweir.engine.elements import Elements
+from feedweir.engine.elements import Elements, no_notes
 from feedweir.engine.join_plans import JoinSet, shown_with_partners
 from feedweir.engine.patterns import PatternState
 from feedweir.engine.store import ANNOTATION_SCHEMA, ELEMENT_SCHEMA, MADE_SCHEMA
 from feedweir.join.annotation_state import WindowState
 
 Longs = NDArray[np.int64]
+_NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +39,15 @@ class Joined:
     made: pa.Table
     state: JoinState
     failures: tuple[tuple[int, str], ...] = ()
-    """(feed, reason) of those that could not be joined; for this batch they are empty, and the others go on."""
+    """(feed, reason) of those that could not be joined, or not as far back as they ask; the others go on."""
 
 
 def element_table(feeds: Mapping[int, Elements], documents: BatchDocuments) -> pa.Table:
     """(feed, seq), each once, by feed and number; `feeds` ascend."""
-    numbers = [documents.seqs(elements.rows) for elements in feeds.values()]
-    distinct = [seqs[np.append(True, seqs[1:] != seqs[:-1])[: len(seqs)]] for seqs in numbers]
-    feed = np.repeat(np.array(list(feeds), np.int64), [len(seqs) for seqs in distinct])
-    seq = np.concatenate([np.empty(0, np.int64), *distinct])
-    return pa.table([pa.array(feed), pa.array(seq)], schema=ELEMENT_SCHEMA)
+    feed = np.repeat(np.array(list(feeds), np.int64), [len(elements) for elements in feeds.values()])
+    seq = documents.seqs(np.concatenate([_NONE, *(elements.rows for elements in feeds.values())]))
+    differs = np.append(True, (seq[1:] != seq[:-1]) | (feed[1:] != feed[:-1]))[: len(seq)]
+    return pa.table([pa.array(feed[differs]), pa.array(seq[differs])], schema=ELEMENT_SCHEMA)
 
 
 def annotation_table(
@@ -59,13 +59,11 @@ def annotation_table(
     """(feed, seq, join, partner), each once, by all of these."""
     place = {name: number for number, name in enumerate(names)}
     more = [(feed, seq, place[name], partner) for feed, seq, name, partner in late]
-    parts = [np.array(more, np.int64).reshape(-1, 4)]
-    for feed, elements in feeds.items():
-        notes = elements.notes
-        if len(notes):
-            seqs = documents.seqs(notes[:, 0])
-            parts.append(np.column_stack([np.full(len(notes), feed), seqs, notes[:, 1], notes[:, 2]]))
-    rows = np.concatenate(parts)
+    noted = {feed: elements.notes for feed, elements in feeds.items() if len(elements.notes)}
+    feed = np.repeat(np.array(list(noted), np.int64), [len(notes) for notes in noted.values()])
+    notes = np.concatenate([no_notes(), *noted.values()])
+    own = np.column_stack([feed, documents.seqs(notes[:, 0]), notes[:, 1], notes[:, 2]])
+    rows = np.concatenate([np.array(more, np.int64).reshape(-1, 4), own])
     rows = rows[np.lexsort(rows.T[::-1])]
     rows = rows[np.append(True, (rows[1:] != rows[:-1]).any(axis=1))[: len(rows)]]
     joins = pa.DictionaryArray.from_arrays(

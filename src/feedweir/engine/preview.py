@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from feedweir.engine.annotating import AnnotationStages
 from feedweir.engine.batches import Manifest
+from feedweir.engine.comparing import Compared
 from feedweir.engine.constructed import PATTERN, items_shown, parts_of
 from feedweir.engine.documents import JoinInput
 from feedweir.engine.join_plans import JoinFeed, JoinSet, compile_plan
@@ -175,7 +176,7 @@ class _Replay:
             times=times_of(batch, self._state.patterns.clock),
             witnesses=witnesses_in(self._rounds.trees, batch, np.array(witnessed, np.int64)),
             items=self._items,
-            columns=self._columns,
+            compared=Compared(np.sort(batch.column("seq").to_numpy()), self._columns),
             older=self._items,
             older_columns=self._columns,
         )

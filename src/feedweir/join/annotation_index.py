@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,18 @@ from feedweir.join.similarity import SimilarityIndex, TokenSets
 from feedweir.plan.predicates import Relates
 
 Longs = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Rows of a batch and numbers of items, and how similar they are."""
+
+    row: Longs
+    number: Longs
+    similarity: NDArray[np.float64]
+
+    def only(self, is_kept: NDArray[np.bool_]) -> Pairs:
+        return Pairs(self.row[is_kept], self.number[is_kept], self.similarity[is_kept])
 
 
 class EqualityIndex:
@@ -75,22 +88,20 @@ class FinderIndex:
         self._count = int(numbers[-1]) + 1
 
     def pairs(
-        self, atom: Relates, columns: Mapping[Feature, Ragged], rows: Longs, below: Longs | None = None
-    ) -> tuple[Longs, Longs]:
-        """(row, number) of all items that satisfy an atom with a row, numbered below that row's bound; may repeat."""
-        mine, theirs = sides_of(atom)
-        asked = columns[mine].take(rows)
-        if atom.op == "similar":
+        self, sides: tuple[Feature, Feature], own: Ragged, rows: Longs, below: Longs | None = None
+    ) -> Pairs:
+        """All items, numbered below a row's bound, whose feature is equal to, or has enough in common with, that row's
+        (`own` has those of the rows); may repeat."""
+        if sides in self._similar:
             bound = np.full(len(rows), self._count, np.int64) if below is None else below
-            found = self._similar[mine, theirs].probe(_sets(asked), bound, np.zeros(len(rows), np.int64))
-            enough = found.similarity >= atom.threshold
-            return rows[found.row[enough]], found.number[enough]
-        places = np.repeat(np.arange(len(rows), dtype=np.int64), np.diff(asked.ptr))
-        place, number = self._equal[theirs].pairs(places, asked.data.astype(np.int64))
+            found = self._similar[sides].probe(_sets(own), bound, np.zeros(len(rows), np.int64))
+            return Pairs(rows[found.row], found.number, found.similarity)
+        places = np.repeat(np.arange(len(rows), dtype=np.int64), np.diff(own.ptr))
+        place, number = self._equal[sides[1]].pairs(places, own.data.astype(np.int64))
         if below is not None:
             earlier = number < below[place]
             place, number = place[earlier], number[earlier]
-        return rows[place], number
+        return Pairs(rows[place], number, np.ones(len(place)))
 
 
 def _sets(column: Ragged) -> TokenSets:

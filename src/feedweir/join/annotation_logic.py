@@ -7,7 +7,7 @@ streams of its two items and from their windows; the few pairs that are left are
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from feedweir.join import annotation_kernels as kernels
 from feedweir.join.annotation import AnnotationSet, Group
 from feedweir.join.annotation_history import WindowHistory, rank_in_group
-from feedweir.join.annotation_index import FinderIndex
+from feedweir.join.annotation_index import FinderIndex, Pairs
 from feedweir.join.annotation_kernels import Far, Near
 from feedweir.join.annotation_state import WindowSegment, WindowState, merged, segment_of, swept
 from feedweir.join.features import IDENTITY, Feature, Ragged
-from feedweir.join.relations import holds
+from feedweir.join.relations import holds, sides_of
 from feedweir.plan.predicates import Relates
 
 Longs = NDArray[np.int64]
@@ -85,9 +85,17 @@ class _Side:
     columns: Columns
     index: FinderIndex
     is_own: bool
+    known: dict[tuple[Feature, Feature], Pairs] = field(default_factory=dict)
 
-    def found(self, atom: Relates, own: Columns, rows: Longs) -> tuple[Longs, Longs]:
-        return self.index.pairs(atom, own, rows, rows if self.is_own else None)
+    def found(self, atom: Relates, own: Columns, rows: Longs) -> Pairs:
+        """All pairs of these rows of the batch that satisfy an atom; those of all thresholds are found together."""
+        sides = sides_of(atom)
+        if sides not in self.known:
+            self.known[sides] = self.index.pairs(
+                sides, own[sides[0]].take(rows), rows, rows if self.is_own else None
+            )
+        pairs = self.known[sides]
+        return pairs.only(pairs.similarity >= atom.threshold) if atom.op == "similar" else pairs
 
     def whole(self, group: Group, rows: Longs) -> Iterator[tuple[Longs, Longs]]:
         """Every item under the windows of a group, with a few rows of the batch at a time."""
@@ -129,11 +137,8 @@ class AnnotationLogic:
         annotations: list[Longs] = []
         told: list[Longs] = []
         for group in groups:
-            rows = np.unique(
-                np.repeat(np.arange(len(documents)), np.diff(near.ptr))[np.isin(near.stream, group.primaries)]
-            ).astype(np.int64)
             for side in (older, own):
-                for found in self._joined(group, side, documents, near, rows):
+                for found in self._joined(group, side, documents, near):
                     (told if group.is_story else annotations).append(found)
         return _annotations(annotations), _told(told)
 
@@ -234,12 +239,10 @@ class AnnotationLogic:
         order = np.lexsort((stream, row))
         return row[order], stream[order]
 
-    def _joined(
-        self, group: Group, side: _Side, documents: Documents, near: Near, rows: Longs
-    ) -> Iterator[Longs]:
+    def _joined(self, group: Group, side: _Side, documents: Documents, near: Near) -> Iterator[Longs]:
         """(key, row, partner) of what a group finds on one side, in pieces; of stories also what `Told` says more."""
         bounds = self.joins.bounds
-        for row, place in _candidates(group, side, documents.columns, rows):
+        for row, place in _candidates(group, side, documents.columns, near):
             found = kernels.wanted(
                 row, place, group.joins, near, side.far, bounds.lateness_us, bounds.max_documents
             )
@@ -258,19 +261,24 @@ class AnnotationLogic:
             yield np.column_stack(columns)
 
 
-def _candidates(group: Group, side: _Side, own: Columns, rows: Longs) -> Iterator[tuple[Longs, Longs]]:
+def _candidates(group: Group, side: _Side, own: Columns, near: Near) -> Iterator[tuple[Longs, Longs]]:
     """Pairs (row of the batch, place on the other side), each once, in pieces."""
-    if not len(rows) or not len(side.seq) or group.finders == ():
+    everyone = np.flatnonzero(np.diff(near.ptr)).astype(np.int64)
+    if not len(everyone) or not len(side.seq) or group.finders == ():
         return
+    is_primary = np.zeros(len(near.ptr) - 1, np.bool_)
+    owner = np.repeat(np.arange(len(is_primary)), np.diff(near.ptr))
+    is_primary[owner[np.isin(near.stream, group.primaries)]] = True
     if group.finders is None:
-        yield from side.whole(group, rows)
+        yield from side.whole(group, np.flatnonzero(is_primary).astype(np.int64))
         return
-    found = [side.found(atom, own, rows) for atom in group.finders]
+    found = [side.found(atom, own, everyone) for atom in group.finders]
+    found = [pairs.only(is_primary[pairs.row]) for pairs in found]
     if len(found) == 1 and group.finders[0].op == "similar":
-        yield found[0]
+        yield found[0].row, found[0].number
         return
     size = len(side.seq)
-    codes = np.unique(np.concatenate([row * size + place for row, place in found]))
+    codes = np.unique(np.concatenate([pairs.row * size + pairs.number for pairs in found]))
     yield codes // size, codes % size
 
 

@@ -26,6 +26,7 @@ Longs = NDArray[np.int64]
 _MERGE = 4
 _REORDER = 4
 _MIN_REORDER = 5_000
+_UNKNOWN = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,6 @@ class SimilarityIndex:
 
     def add(self, sets: TokenSets, numbers: Longs) -> None:
         """Records with ascending numbers, after all those already here; empty sets are partners of none."""
-        self._name(sets)
         records = self._records(sets, numbers)
         filled = np.flatnonzero(np.diff(records.ptr) > 0)
         if len(filled):
@@ -106,7 +106,6 @@ class SimilarityIndex:
 
     def probe(self, sets: TokenSets, numbers: Longs, oldest: Longs) -> SimilarPairs:
         """The partners of each row, of documents numbered from oldest[row] up to before numbers[row]."""
-        self._name(sets)
         asked = self._records(sets, numbers)
         found = [
             kernels.probe(asked, oldest, segment.records, segment.postings, self.threshold)
@@ -133,20 +132,20 @@ class SimilarityIndex:
             sizes[here] = np.diff(segment.records.ptr)[at[here]]
         return sizes
 
-    def _name(self, sets: TokenSets) -> None:
-        """Keys for tokens never seen: below all others, the rarest of the batch lowest."""
-        tokens, counts = np.unique(sets.hashes, return_counts=True)
-        keys = self._keys
-        fresh = [place for place, token in enumerate(tokens.tolist()) if token not in keys]
-        fresh.sort(key=lambda place: (-int(counts[place]), int(tokens[place])))
-        for place in fresh:
-            self._next_key -= 1
-            keys[int(tokens[place])] = self._next_key
-
     def _records(self, sets: TokenSets, numbers: Longs) -> Records:
-        tokens, inverse = np.unique(sets.hashes, return_inverse=True)
-        keys = np.array([self._keys[token] for token in tokens.tolist()], np.int64)[inverse.ravel()]
-        return _sorted(Records(sets.ptr, keys.reshape(-1).astype(np.int64), np.asarray(numbers, np.int64)))
+        tokens, inverse, counts = np.unique(sets.hashes, return_inverse=True, return_counts=True)
+        keys = self._named(tokens, counts)[inverse.ravel()]
+        return _sorted(Records(sets.ptr, keys.reshape(-1), np.asarray(numbers, np.int64)))
+
+    def _named(self, tokens: Longs, counts: Longs) -> Longs:
+        """The keys of tokens. One never seen comes below all others, the rarest of the batch lowest."""
+        found = np.array([self._keys.get(token, _UNKNOWN) for token in tokens.tolist()], np.int64)
+        fresh = np.flatnonzero(found == _UNKNOWN)
+        fresh = fresh[np.lexsort((tokens[fresh], -counts[fresh]))]
+        found[fresh] = self._next_key - 1 - np.arange(len(fresh))
+        self._next_key -= len(fresh)
+        self._keys.update(zip(tokens[fresh].tolist(), found[fresh].tolist(), strict=True))
+        return found
 
     def _indexed(self, records: Records) -> _Segment:
         keys, record, place = kernels.prefixes(records.ptr, records.tokens, self.threshold)
