@@ -19,6 +19,7 @@ from feedweir.join.compiled import JoinSet, compile_joins
 from feedweir.join.intake import intake
 from feedweir.join.process import JoinLogic, JoinResults
 from feedweir.join.sequential import AloneHistory, alone_documents, alone_queries, evaluate_alone
+from feedweir.join.windows import JoinBounds
 
 ITEM_LEAVES = ("item_url", "channel_url", "title", "timestamp", "description")
 
@@ -129,7 +130,9 @@ def stream(
 ) -> dict[str, object]:
     """The stream experiment at one number of queries: windows without end."""
     schema = Schema(ITEM_LEAVES)
-    joins = compile_joins(queries_of(schema, count, len(ITEM_LEAVES), 0.8, random.Random(seed)))
+    queries = queries_of(schema, count, len(ITEM_LEAVES), 0.8, random.Random(seed))
+    # Results are counted and not made, so that there may be any number.
+    joins = compile_joins(queries, bounds=JoinBounds(max_found=1 << 60))
     logic = JoinLogic(joins)
     states = logic.start()
     total = pairs = 0

@@ -63,14 +63,14 @@ def technical(
     def with_views() -> list[object]:
         cache = ViewCache()
         cache.append(first)
-        return list(evaluator.run(current, documents, cache, 0))
+        return list(evaluator.run(current, documents, cache, 0).found)
 
     def without_views() -> list[object]:
         found: list[object] = []
         for number in range(len(joins.levels[0].relations)):
             cache = ViewCache()
             cache.append(first)
-            found += evaluator.run_one(number, current, documents, cache, 0)
+            found += evaluator.run_one(number, current, documents, cache, 0).found
         return found
 
     found = list(with_views())

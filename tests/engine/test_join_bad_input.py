@@ -13,6 +13,8 @@ import pytest
 from feedweir.engine import patterns
 from feedweir.engine.join_worker import opened
 from feedweir.errors import LanguageError
+from feedweir.join.compiled import compile_joins
+from feedweir.join.windows import JoinBounds
 from feedweir.keeper.weir import Weir
 from feedweir.match.trees import TreeBounds, compile_trees
 
@@ -104,6 +106,23 @@ def test_a_document_that_binds_too_much_is_named_and_the_others_are_joined(
     (failure,) = weir.catalog.failures.of("source", "A")
     assert "item huge takes no part in joins" in failure.reason
     assert "more than 100 pairs of nodes" in failure.reason
+    opened.cache_clear()
+
+
+def test_a_join_that_would_make_too_much_is_named_and_the_others_go_on(
+    weir: Weir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = partial(compile_joins, bounds=JoinBounds(max_found=210))
+    monkeypatch.setattr(patterns, "compile_joins", lambda queries, **_: small(queries))
+    weir.execute("A//item JOIN{1 year} B//item PUBLISH Everything")
+    for number in range(12):
+        for source in ("A", "B"):
+            weir.push(source, entry(f"{source}{number:02}", NOON - timedelta(days=2 * (12 - number))))
+    weir.run()
+    assert shown(weir, "Near") == [f"A{number:02}+B{number:02}" for number in range(12)]
+    assert shown(weir, "Everything") == []
+    (failure,) = weir.catalog.failures.of("feed", "Everything")
+    assert "too many documents of one batch" in failure.reason
     opened.cache_clear()
 
 

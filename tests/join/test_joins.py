@@ -8,9 +8,12 @@ from hypothesis import strategies as st
 from feedweir.join.compiled import compile_joins
 from feedweir.join.query import JoinQuery
 from feedweir.join.windows import JoinBounds
+from feedweir.plan.nodes import PatternJoin, TimeSpan
 from tests.join.naive import Document, Meaning
-from tests.join.running import matches
+from tests.join.running import matches, run
 from tests.join.strategies import documents, queries
+from tests.join.test_bad_input import block
+from tests.join.test_state import same_title, titled
 
 NO_LATENESS = JoinBounds(lateness=timedelta(0))
 
@@ -28,3 +31,39 @@ def test_joins_find_what_the_obvious_meaning_says_however_the_stream_is_cut(
         found = matches(joins, stream, cut)
         assert set(found) == expected
         assert len(found) == len(set(found))
+
+
+@settings(max_examples=150, deadline=None)
+@given(queries(), documents(), st.sampled_from((0, 1, 3, 8)), st.sampled_from((0, 2, 5)))
+def test_joins_that_would_make_too_much_are_named_and_the_others_are_whole(
+    chosen: list[JoinQuery], stream: list[Document], max_found: int, max_made: int
+) -> None:
+    bounds = JoinBounds(max_found=max_found, max_made=max_made)
+    expected = Meaning(stream, bounds).matches(chosen)
+    for cut in (1, 3, 1000):
+        results = run(compile_joins(chosen, bounds=bounds), stream, cut)
+        found = [match for one in results for match in one.matches()]
+        named = {key for one in results for key in one.failures}
+        assert set(found) <= expected
+        assert {match for match in expected if match.key not in named} <= set(found)
+        assert all(one.count() <= len(one.levels) * max(max_found, max_made) for one in results)
+
+
+def test_only_the_join_that_finds_the_most_gives_nothing() -> None:
+    anything = JoinQuery(2, PatternJoin("join", block("x"), block("y"), (), TimeSpan(timedelta(days=1))))
+    joins = compile_joins(
+        [same_title(TimeSpan(timedelta(days=1))), anything], bounds=JoinBounds(max_found=300)
+    )
+    stream = [titled(place, place, f"t{place // 2}") for place in range(40)]
+    (results,) = run(joins, stream, 40)
+    assert len(results.matches()) == 40
+    assert list(results.failures) == [2]
+    assert "too many documents" in results.failures[2]
+
+
+def test_a_chain_is_named_when_its_inner_join_finds_too_much() -> None:
+    inner = PatternJoin("join", block("x"), block("y"), (), TimeSpan(timedelta(days=1)))
+    outer = PatternJoin("join", inner, block("z"), (("x", "z"),), TimeSpan(timedelta(days=1)))
+    joins = compile_joins([JoinQuery(7, outer)], bounds=JoinBounds(max_made=30))
+    stream = [titled(place, place, "same") for place in range(10)]
+    assert {key for one in run(joins, stream, 10) for key in one.failures} == {7}

@@ -72,6 +72,7 @@ class _Step:
         self._parts = dict(state.patterns.parts)
         self._documents = BatchDocuments(batch, stages.features)
         self._failures = stages.failures()
+        self._notices: dict[int, str] = {}
         self._late: list[Late] = []
         self._pairs = [np.empty((0, 3), np.int64)]
         self._results: dict[int, Elements] = {
@@ -170,8 +171,8 @@ class _Step:
             self._rounds.trees,
         )
         results = self._rounds.step(round, self._levels, given, self._batch.number)
-        for notice in results.notices:
-            _log.warning("%s", notice)
+        self._failures.update(results.failures)
+        self._notices.update(results.notices)
         self._levels.update(results.states)
         self._pairs.append(results.pairs)
         return results.found
@@ -193,14 +194,13 @@ class _Step:
         pairs = pairs_of_feeds(np.concatenate(self._pairs), self._joins.roots)
         late = late_rows(self._joins, self._late)
         patterns = self._patterns_after()
+        told = self._notices | self._failures
         return Joined(
             elements=in_order(element_table(feeds, documents), pair_elements(pairs)),
             annotations=annotation_table(feeds, late, documents, self._stages.names),
             made=in_order(made_table(feeds, documents), pair_documents(pairs)),
             state=JoinState(patterns, self._stages.after(self._results, documents, patterns.clock)),
-            failures=tuple(
-                (feed, self._failures[key]) for feed, key in self._joins.roots if key in self._failures
-            ),
+            failures=tuple((feed, told[key]) for feed, key in self._joins.roots if key in told),
         )
 
     def _patterns_after(self) -> PatternState:

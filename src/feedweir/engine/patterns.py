@@ -87,8 +87,10 @@ class RoundResults:
     pairs: Longs
     """(key of the stream, left item, right item)."""
     states: Mapping[str, JoinState]
-    notices: tuple[str, ...]
-    """What an operator should know."""
+    failures: Mapping[int, str]
+    """By stream why it gives nothing in this batch."""
+    notices: Mapping[int, str]
+    """By stream what should be known of it."""
 
 
 class PatternRounds:
@@ -142,7 +144,11 @@ class PatternRounds:
         pairs = np.concatenate([np.empty((0, 3), np.int64), *rows])
         pairs[:, 0] = np.array([stream.key for stream in streams], np.int64)[pairs[:, 0]]
         states = {f"{prefix}{name}": one for name, one in after.items()}
-        return RoundResults(found, pairs, states, results.notices)
+        failures, notices = (
+            {streams[place].key: told for place, told in many.items()}
+            for many in (results.failures, results.notices)
+        )
+        return RoundResults(found, pairs, states, failures, notices)
 
 
 def _is_bulk(stream: Stream, read: set[int]) -> bool:

@@ -37,6 +37,8 @@ class Result:
     outputs: tuple[str, ...]
     """Variables in the order of the template's output columns."""
     select: str
+    reads: str = ""
+    """The hidden stream on its left, for a chain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,12 @@ class Level:
     text_variables: frozenset[int]
     """Dense numbers of variables whose text a construction needs."""
 
+    def members(self, relation: int, row: int) -> list[int]:
+        """The results of a row of a relation."""
+        one = self.relations[relation]
+        found: list[int] = one.members[one.members_ptr[row] : one.members_ptr[row + 1]].tolist()
+        return found
+
     @property
     def numbers(self) -> Longs:
         return np.array([variable.number for variable in self.variables], np.int64)
@@ -93,6 +101,20 @@ class JoinSet:
     @property
     def templates(self) -> int:
         return sum(len(level.relations) for level in self.levels)
+
+    def keys_of(self, level: int, result: int) -> list[int]:
+        """The keys of the queries that a result belongs to: of an inner join, those of all chains above it."""
+        one = self.levels[level].results[result]
+        if one.key is not None:
+            return [one.key]
+        above = self.levels[level + 1 :]
+        return [
+            key
+            for higher, other in enumerate(above, level + 1)
+            for place, reader in enumerate(other.results)
+            if reader.reads == one.stream
+            for key in self.keys_of(higher, place)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +178,8 @@ class _Compiler:
             self.shapes[key] = self._shape(graph, left, right)
         shape = self.shapes[key]
         names = tuple(_name(left, right, node) for node in shape.outputs)
-        named = Result(result.key, result.stream, names, result.select)
+        inner = left.stream if left.is_result else ""
+        named = Result(result.key, result.stream, names, result.select, inner)
         reads = (left.stream, right.stream)
         self.rows.append(_Row(shape.template, shape.variables, shape.shared, mode, length, named, reads))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import islice, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,35 +59,63 @@ def members_of(found: Found, level: Level) -> Iterator[tuple[int, Longs]]:
                 yield int(relation.members[member]), taken
 
 
-def bindings_of(found: Found, level: Level, state: JoinState, width: int) -> Iterator[Bindings]:
-    """The distinct bindings of every result that has outputs: ends without a value edge are looked up by document."""
+def bindings_of(
+    found: Found, level: Level, state: JoinState, width: int, room: int
+) -> tuple[list[Bindings], list[int]]:
+    """The distinct bindings of every result that has outputs, and the results whose bindings find no room."""
     relation = level.relations[found.relation]
     template = relation.template
-    outputs = template.outputs
-    loose = [end for end in outputs if not any(end in edge for edge in template.edges)]
+    loose = [end for end in template.outputs if not any(end in edge for edge in template.edges)]
     lookup = _loose_rows(found, relation.variables, loose, level, state, width)
+    made: list[Bindings] = []
+    struck: list[int] = []
+    for result, places in members_of(found, level):
+        own = list(
+            islice(_of_result(found, result, places, level, state, loose, lookup), room - len(made) + 1)
+        )
+        if len(made) + len(own) > room:
+            struck.append(result)
+        else:
+            made += own
+    return made, struck
+
+
+def _of_result(
+    found: Found,
+    result: int,
+    places: Longs,
+    level: Level,
+    state: JoinState,
+    loose: Sequence[int],
+    lookup: _Lookup,
+) -> Iterator[Bindings]:
+    """Ends without a value edge are looked up by document."""
+    template = level.relations[found.relation].template
     seen: set[tuple[object, ...]] = set()
-    for result, places in members_of(found, level):
-        for place in places.tolist():
-            for nodes, keys in _ways(found, place, level, loose, lookup):
-                left, right = int(found.left[place]), int(found.right[place])
-                identity = (result, left, right, nodes)
-                if identity in seen:
-                    continue
-                seen.add(identity)
-                documents = [(left, right)[template.sides[end]] for end in outputs]
-                texts = tuple(
-                    state.text(document, node) for document, node in zip(documents, nodes, strict=True)
-                )
-                yield Bindings(result, left, right, nodes, keys, texts)
+    for place in places.tolist():
+        for nodes, keys in _ways(found, place, level, loose, lookup):
+            left, right = int(found.left[place]), int(found.right[place])
+            if (left, right, nodes) in seen:
+                continue
+            seen.add((left, right, nodes))
+            documents = [(left, right)[template.sides[end]] for end in template.outputs]
+            texts = tuple(state.text(document, node) for document, node in zip(documents, nodes, strict=True))
+            yield Bindings(result, left, right, nodes, keys, texts)
 
 
-def plain_bindings_of(found: Found, level: Level) -> Iterator[Bindings]:
+def plain_bindings_of(found: Found, level: Level, room: int) -> tuple[list[Bindings], list[int]]:
     """Matches without outputs of inner joins: they are documents all the same."""
+    made: list[Bindings] = []
+    struck: list[int] = []
     for result, places in members_of(found, level):
-        if level.results[result].stream:
-            pairs = zip(found.left[places].tolist(), found.right[places].tolist(), strict=True)
-            yield from (Bindings(result, left, right, (), (), ()) for left, right in pairs)
+        if not level.results[result].stream:
+            continue
+        if len(made) + len(places) > room:
+            struck.append(result)
+            continue
+        pairs = zip(found.left[places].tolist(), found.right[places].tolist(), strict=True)
+        made += (Bindings(result, left, right, (), (), ()) for left, right in pairs)
+    return made, struck
 
 
 _Lookup = dict[tuple[int, int], list[tuple[tuple[int, ...], tuple[int, int]]]]

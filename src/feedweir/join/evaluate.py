@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +39,9 @@ class Found:
     def __len__(self) -> int:
         return len(self.row)
 
+    def without(self, struck: NDArray[np.bool_]) -> Found:
+        return self.take(~struck[self.row]) if struck.any() else self
+
     def take(self, places: NDArray[np.generic]) -> Found:
         return Found(
             self.relation,
@@ -52,10 +55,21 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What a batch gives."""
+
+    found: tuple[Found, ...]
+    struck: tuple[tuple[int, int], ...] = ()
+    """(relation, row of R_T) of those whose matches were too many, and are not among them."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Prepared:
     """A relation as the kernels read it, by the side of the later document."""
 
     relation: Relation
+    members: Longs
+    """How many results each row of R_T has."""
     by_near: tuple[kernels.Relation, kernels.Relation]
 
 
@@ -78,28 +92,50 @@ class Evaluator:
         path = np.ascontiguousarray(rows.path[order])
         return Rows(ptr, dense[order], rows.value[order], rows.check[order], path, document[order])
 
-    def run(self, rows: Rows, documents: Documents, cache: ViewCache, oldest: int) -> Iterator[Found]:
+    def run(self, rows: Rows, documents: Documents, cache: ViewCache, oldest: int) -> Evaluation:
         """All matches whose later document is in the batch; the batch's own rows are in the cache already."""
-        yield from self._run(rows, documents, cache, oldest, 0, len(documents.number))
+        return self._run(range(len(self._prepared)), rows, documents, cache, oldest)
 
     def run_one(
         self, number: int, rows: Rows, documents: Documents, cache: ViewCache, oldest: int
-    ) -> Iterator[Found]:
+    ) -> Evaluation:
         """One template alone, with R_L and R_R computed for it: what views are measured against."""
-        met, sizes = self._meet(rows, documents, cache, 0, len(documents.number))
-        yield from self._template(number, met, sizes, rows, documents, cache, oldest)
+        return self._run(range(number, number + 1), rows, documents, cache, oldest)
 
     def _run(
-        self, rows: Rows, documents: Documents, cache: ViewCache, oldest: int, first: int, last: int
-    ) -> Iterator[Found]:
+        self, numbers: range, rows: Rows, documents: Documents, cache: ViewCache, oldest: int
+    ) -> Evaluation:
+        found: dict[int, list[Found]] = {number: [] for number in numbers}
+        struck = {number: np.zeros(len(self._prepared[number].relation.mode), np.bool_) for number in numbers}
+        room = self.bounds.max_found
+        for met, sizes in self._groups(rows, documents, cache, 0, len(documents.number)):
+            for number in numbers:
+                more = self._template(
+                    number, met, sizes, rows, documents, cache, oldest, room, struck[number]
+                )
+                held = self._results(number, found[number])
+                found[number] = [one.without(struck[number]) for one in (*found[number], *more)]
+                room += held - self._results(number, found[number])
+        return Evaluation(
+            tuple(one for many in found.values() for one in many if len(one)),
+            tuple((number, row) for number, rows in struck.items() for row in np.flatnonzero(rows).tolist()),
+        )
+
+    def _results(self, number: int, found: Sequence[Found]) -> int:
+        members = self._prepared[number].members
+        return sum(int(members[one.row].sum()) for one in found)
+
+    def _groups(
+        self, rows: Rows, documents: Documents, cache: ViewCache, first: int, last: int
+    ) -> Iterator[tuple[tuple[Longs, Longs], Longs]]:
+        """Documents that meet too often are evaluated in smaller groups."""
         met, sizes = self._meet(rows, documents, cache, first, last)
         if int(sizes.sum()) > self.bounds.max_pairs and last - first > 1:
             middle = (first + last) // 2
-            yield from self._run(rows, documents, cache, oldest, first, middle)
-            yield from self._run(rows, documents, cache, oldest, middle, last)
-            return
-        for number in range(len(self._prepared)):
-            yield from self._template(number, met, sizes, rows, documents, cache, oldest)
+            yield from self._groups(rows, documents, cache, first, middle)
+            yield from self._groups(rows, documents, cache, middle, last)
+        else:
+            yield met, sizes
 
     def _meet(
         self, rows: Rows, documents: Documents, cache: ViewCache, first: int, last: int
@@ -118,36 +154,47 @@ class Evaluator:
         documents: Documents,
         cache: ViewCache,
         oldest: int,
-    ) -> Iterator[Found]:
+        room: int,
+        struck: NDArray[np.bool_],
+    ) -> list[Found]:
+        """The matches of a template; rows of R_T whose matches find no room are struck."""
         prepared = self._prepared[number]
         wants_all = bool(prepared.relation.template.outputs)
+        found: list[Found] = []
         for near, relation in enumerate(prepared.by_near):
             starts = kernels.starts(relation.kinds, sizes)
-            active = np.flatnonzero(starts >= 0)
-            if not len(active):
-                continue
-            kinds = relation.kinds[active, starts[active]]
-            order = np.argsort(kinds, kind="stable")
-            begins_ptr = np.searchsorted(kinds[order], np.arange(len(sizes) + 1)).astype(np.int64)
-            matches, ways = kernels.conjunctive(
-                relation,
-                begins_ptr,
-                active[order],
-                starts[active[order]],
-                near,
-                *met,
-                rows,
-                documents,
-                cache.table,
-                cache.slices,
-                cache.arena,
-                oldest,
-                self.bounds.lateness_us,
-                self.bounds.max_documents,
-                wants_all,
-            )
-            if len(matches):
-                yield self._found(number, near, matches, ways, rows, documents, cache)
+            while True:
+                active = np.flatnonzero((starts >= 0) & ~struck)
+                if not len(active):
+                    break
+                kinds = relation.kinds[active, starts[active]]
+                order = np.argsort(kinds, kind="stable")
+                begins_ptr = np.searchsorted(kinds[order], np.arange(len(sizes) + 1)).astype(np.int64)
+                matches, ways = kernels.conjunctive(
+                    relation,
+                    begins_ptr,
+                    active[order],
+                    starts[active[order]],
+                    near,
+                    *met,
+                    rows,
+                    documents,
+                    cache.table,
+                    cache.slices,
+                    cache.arena,
+                    oldest,
+                    self.bounds.lateness_us,
+                    self.bounds.max_documents,
+                    wants_all,
+                    room,
+                )
+                results = np.bincount(matches[:, 0], minlength=len(struck)) * prepared.members
+                if results.sum() <= room:
+                    room -= int(results.sum())
+                    found.append(self._found(number, near, matches, ways, rows, documents, cache))
+                    break
+                _strike(struck, results, room)
+        return found
 
     def _found(
         self,
@@ -181,6 +228,13 @@ class Evaluator:
             far, close = (one, other) if near == 1 else (other, one)
             values[:, far] = values[:, close]
         return Found(number, matches[:, 0], left, right, matches[:, 3], paths, values)
+
+
+def _strike(struck: NDArray[np.bool_], results: Longs, room: int) -> None:
+    """Strike those with the most results, until the others take half of the room at most."""
+    order = np.argsort(-results, kind="stable")
+    left = results.sum() - np.cumsum(results[order])
+    struck[order[: 1 + int(np.argmax(left <= room // 2))]] = True
 
 
 def _repeats(rows: Rows) -> bool:
@@ -243,4 +297,7 @@ def _prepared(relation: Relation, numbers: Longs, lookup: dict[tuple[int, int, i
         relation.mode,
         relation.length,
     )
-    return _Prepared(relation, (kernels.Relation(*base, kinds(0)), kernels.Relation(*base, kinds(1))))
+    members = np.diff(relation.members_ptr)
+    return _Prepared(
+        relation, members, (kernels.Relation(*base, kinds(0)), kernels.Relation(*base, kinds(1)))
+    )

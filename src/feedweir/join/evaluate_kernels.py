@@ -140,9 +140,11 @@ def _agrees(relation, g, end, path, chosen, paths_c, paths_p, near):  # type: ig
 
 @njit(cache=True)
 def _verify(  # type: ignore[no-untyped-def]
-    relation, g, start, near, c, p, rows, table, slices, arena, chosen, cursor, wants_all, out, count
+    relation, g, start, near, c, p, rows, table, slices, arena, chosen, cursor, wants_all, out, count, room
 ):  # fmt: skip
     """Choose rows for all edges but `start`, by backtracking: how many ways (at most one unless `wants_all`).
+
+    It ends when there are more than `room`.
 
     cursor[k] = (row of c, its end, row of p, its end) of the k-th edge; out gets the chosen rows of each way.
     """
@@ -170,6 +172,8 @@ def _verify(  # type: ignore[no-untyped-def]
                 out = grown
             out[count] = chosen
             count += 1
+            if count > room:
+                return found, out, count
             k -= 1
             fresh = False
             continue
@@ -251,11 +255,12 @@ def _verify(  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def conjunctive(  # type: ignore[no-untyped-def]
     relation, begins_ptr, begins, starting, near, met, met_ptr,
-    rows, documents, table, slices, arena, oldest, lateness, max_documents, wants_all,
+    rows, documents, table, slices, arena, oldest, lateness, max_documents, wants_all, room,
 ):  # fmt: skip
     """Matches of one template with c on side `near`: (R_T row, p, c, needed), and the chosen rows when all are wanted.
 
     begins[begins_ptr[k]:begins_ptr[k + 1]] are the rows of R_T that start from edges of kind k, `starting` their edge.
+    With more than `room` matches it ends at once.
     """
     ends = len(relation.side)
     edges = len(relation.edge_left)
@@ -321,6 +326,7 @@ def conjunctive(  # type: ignore[no-untyped-def]
                                 wants_all,
                                 ways,
                                 total,
+                                room,
                             )
                         if found:
                             done[place, 0] = entry
@@ -335,5 +341,7 @@ def conjunctive(  # type: ignore[no-untyped-def]
                             matches[before + way, 2] = c
                             matches[before + way, 3] = needed
                         total = before + found
+                        if total > room:
+                            return matches[:total], ways[: total if wants_all else 0]
                 at += 1
     return matches[:total], ways[: total if wants_all else 0]

@@ -17,11 +17,11 @@ from feedweir.join.batch import DocumentBatch
 from feedweir.join.cache import ViewCache
 from feedweir.join.compiled import JoinSet, Level
 from feedweir.join.derived import Bindings, Derived, bindings_of, derived_of, plain_bindings_of
-from feedweir.join.evaluate import Evaluator
+from feedweir.join.evaluate import Evaluator, Found
 from feedweir.join.evaluate_kernels import Documents
 from feedweir.join.history import JoinState, compacted, extended, states_named
 from feedweir.join.intake import Texts, intake
-from feedweir.join.reach import notice_of, reach_of, within_counts, without_own_parts
+from feedweir.join.reach import cut_short, reach_of, within_counts, without_own_parts
 from feedweir.join.reading import LevelInput, inner_rows, input_of, joined_texts, segment_of
 from feedweir.join.results import JoinResults, LevelResults, Match
 from feedweir.join.rows import BindingRows, concatenated
@@ -30,6 +30,8 @@ from feedweir.plan.predicates import TreePattern
 __all__ = ["JoinLogic", "JoinResults", "Match"]
 
 Longs = NDArray[np.int64]
+
+TOO_MANY = "it would make too many documents of one batch: compare more values, or take a shorter window"
 
 
 @dataclass(slots=True)
@@ -77,11 +79,19 @@ class JoinLogic:
             made += derived_of(found.bindings, level, place, state)
             results.append(found)
             after[name] = state
-        notices = [
-            notice_of(level, after[f"level{place}"], self.joins.bounds)
-            for place, level in enumerate(self.joins.levels)
-        ]
-        return JoinResults(tuple(results), tuple(notice for notice in notices if notice)), after
+        return JoinResults(tuple(results), self._failures(results), self._notices(after)), after
+
+    def _failures(self, results: Sequence[LevelResults]) -> dict[int, str]:
+        struck = [(place, one) for place, level in enumerate(results) for one in sorted(level.struck)]
+        return {key: TOO_MANY for place, one in struck for key in self.joins.keys_of(place, one)}
+
+    def _notices(self, after: Mapping[str, JoinState]) -> dict[int, str]:
+        bounds, told = self.joins.bounds, {}
+        for place, level in enumerate(self.joins.levels):
+            for one in cut_short(level, after[f"level{place}"], bounds):
+                notice = f"its window is cut to the last {bounds.max_documents:,} documents"
+                told.update(dict.fromkeys(self.joins.keys_of(place, one), notice))
+        return told
 
     def _level(
         self,
@@ -105,21 +115,38 @@ class JoinLogic:
         cache.view.append(rows)
         documents = Documents(numbers, given.time, clock, given.time < clock)
         oldest = state.oldest
+        evaluation = evaluator.run(evaluator.rows(rows, numbers), documents, cache.view, oldest)
         found = [
             kept
-            for one in evaluator.run(evaluator.rows(rows, numbers), documents, cache.view, oldest)
+            for one in evaluation.found
             if len(kept := without_own_parts(within_counts(one, level, state), state))
         ]
         cache.view.trim(oldest)
         cache.state = state
+        bindings, unmade = self._bindings(place, found, state)
+        struck = {result for relation, row in evaluation.struck for result in level.members(relation, row)}
+        results = LevelResults(level, tuple(found), tuple(bindings), state, frozenset(struck | unmade))
+        return results, state
+
+    def _bindings(
+        self, place: int, found: Sequence[Found], state: JoinState
+    ) -> tuple[list[Bindings], set[int]]:
+        """What constructions and inner joins are made of, and the results of which there would be too many."""
+        level, room = self.joins.levels[place], self.joins.bounds.max_made
         wide = max([1, *(len(variable.places) for variable in level.variables)])
-        bindings: list[Bindings] = []
+        made: list[Bindings] = []
+        struck: set[int] = set()
         for one in found:
             if one.paths is not None:
-                bindings += bindings_of(one, level, state, wide)
+                own, unmade = bindings_of(one, level, state, wide, room - len(made))
             elif one.relation in self._inner[place]:
-                bindings += plain_bindings_of(one, level)
-        return LevelResults(level, tuple(found), tuple(bindings), state), state
+                own, unmade = plain_bindings_of(one, level, room - len(made))
+            else:
+                continue
+            made += own
+            struck.update(unmade)
+        # A template's matches come in parts: what is struck in one gives nothing at all.
+        return [one for one in made if one.result not in struck], struck
 
     def _rows(
         self, level: Level, batch: DocumentBatch, given: LevelInput, first: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from feedweir.join.compiled import Level
+from feedweir.join.compiled import Level, Relation
 from feedweir.join.evaluate import Found
 from feedweir.join.history import JoinState, Reach
 from feedweir.join.query import is_inner
@@ -86,18 +86,20 @@ def reach_of(level: Level, state: JoinState, bounds: JoinBounds) -> Reach:
     return Reach(time, state.next_number - bounds.max_documents, streams)
 
 
-def notice_of(level: Level, state: JoinState, bounds: JoinBounds) -> str:
-    """Said when the longest time window reaches further back than the documents that may be kept."""
+def cut_short(level: Level, state: JoinState, bounds: JoinBounds) -> list[int]:
+    """The results whose windows of time reach further back than the documents that may be kept."""
     first = state.next_number - bounds.max_documents
     if first <= 0 or level.horizon_us < 0:
-        return ""
-    cut = [one for segment in state.segments for one in segment.time[segment.number >= first][:1].tolist()]
-    if not cut or min(cut) <= state.clock - level.horizon_us:
-        return ""
-    longest = [
-        level.results[place].key
+        return []
+    held = [one for segment in state.segments for one in segment.time[segment.number >= first][:1].tolist()]
+    reached = state.clock - min(held, default=state.clock)
+    return [
+        place
         for relation in level.relations
-        for place in relation.members[relation.member_length == level.horizon_us].tolist()
+        for place in relation.members[(relation.member_length > reached) & is_timed(relation)].tolist()
     ]
-    named = ", ".join(f"query {key}" for key in longest[:3] if key is not None) or "an inner join"
-    return f"windows are cut to the last {bounds.max_documents:,} documents; the longest is that of {named}"
+
+
+def is_timed(relation: Relation) -> NDArray[np.bool_]:
+    """Of each member of a relation whether its window is one of time."""
+    return np.repeat(relation.mode < 2, np.diff(relation.members_ptr))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,8 @@ class LevelResults:
     found: tuple[Found, ...]
     bindings: tuple[Bindings, ...]
     state: JoinState
+    struck: frozenset[int] = frozenset()
+    """Results that would have been too many, and are left out."""
 
     def count(self) -> int:
         """How many (query, pair) results there are, without making them."""
@@ -110,8 +112,10 @@ def _members_count(found: Found, level: Level) -> int:
 @dataclass(frozen=True, slots=True)
 class JoinResults:
     levels: tuple[LevelResults, ...]
-    notices: tuple[str, ...] = ()
-    """What an operator should know: bounds that cut windows short."""
+    failures: Mapping[int, str] = field(default_factory=dict)
+    """By key, the queries that give nothing in this batch, because it would be too much."""
+    notices: Mapping[int, str] = field(default_factory=dict)
+    """By key what should be known: bounds that cut windows short."""
 
     def count(self) -> int:
         return sum(level.count() for level in self.levels)

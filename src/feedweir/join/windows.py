@@ -41,6 +41,10 @@ class JoinBounds:
     """How far back any window reaches, counted in documents: bounds the state of windows of years."""
     max_pairs: int = 20_000_000
     """Pairs found for the documents evaluated together; beyond it they are evaluated in smaller groups."""
+    max_found: int = 5_000_000
+    """Results of all joins in a batch; where there are more, the joins with the most give none in that batch."""
+    max_made: int = 500_000
+    """Ways to bind the variables of constructions and inner joins in a batch; likewise."""
 
     @property
     def lateness_us(self) -> int:
