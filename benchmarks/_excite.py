@@ -16,6 +16,7 @@ import pyarrow as pa
 from feedweir.match.prospective import TermSets, term_sets
 
 QUERIES, TERMS, MEAN_TERMS, KNOWN_TERMS = 1_077_958, 271_167, 3.37, 144.37
+COMBINED_QUERIES, COMBINED_TERMS, COMBINED_POSTINGS = 3_069_916, 922_699, 9_239_690
 _MAX_TERMS = 32
 _QUERY_EXPONENT, _QUERY_SHIFT = 1.0, 40.0
 _DOCUMENT_EXPONENT, _DOCUMENT_SHIFT = 2.0, 500.0
@@ -39,10 +40,20 @@ class Workload:
 
 
 def workload(n_queries: int = QUERIES, n_documents: int = 1000, seed: int = 1) -> Workload:
-    random = np.random.default_rng(seed)
     n_terms = max(1000, round(TERMS * (n_queries / QUERIES) ** 0.7))
+    return _workload(n_queries, n_documents, n_terms, MEAN_TERMS, seed)
+
+
+def combined(n_queries: int = COMBINED_QUERIES, n_documents: int = 1000, seed: int = 2) -> Workload:
+    """Like the published set of two search engines' queries: more terms, fewer of them in a query."""
+    n_terms = max(1000, round(COMBINED_TERMS * (n_queries / COMBINED_QUERIES) ** 0.7))
+    return _workload(n_queries, n_documents, n_terms, COMBINED_POSTINGS / COMBINED_QUERIES, seed)
+
+
+def _workload(n_queries: int, n_documents: int, n_terms: int, mean_terms: float, seed: int) -> Workload:
+    random = np.random.default_rng(seed)
     n_drawn = round(n_queries * _SPARE)
-    rows, terms = _queries(random, n_drawn, n_terms)
+    rows, terms = _queries(random, n_drawn, n_terms, mean_terms)
     counts = np.bincount(terms, minlength=n_terms)
     rank = np.empty(n_terms, np.int32)
     rank[np.argsort(counts, kind="stable")] = np.arange(n_terms)
@@ -90,9 +101,9 @@ def _zipf(
 
 
 def _queries(
-    random: np.random.Generator, n_queries: int, n_terms: int
+    random: np.random.Generator, n_queries: int, n_terms: int, mean_terms: float
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    lengths = np.minimum(1 + random.poisson(MEAN_TERMS - 1.3, n_queries), _MAX_TERMS)
+    lengths = np.minimum(1 + random.poisson(mean_terms - 1.3, n_queries), _MAX_TERMS)
     n_fresh = round(n_queries * (1 - _REFINED))
     rows = np.repeat(np.arange(n_fresh), lengths[:n_fresh])
     terms = _zipf(random, len(rows), n_terms, _QUERY_EXPONENT, _QUERY_SHIFT)

@@ -1,60 +1,169 @@
-"""Line plots as SVG, on logarithmic axes: enough for a page of figures, without a plotting library."""
+"""Plots as SVG: lines on logarithmic or plain axes, and stacked bars; enough for a page without a plotting library."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, log10
 
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _RIGHT = 640, 360, 70, 50, 150
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _RIGHT, _TOP = 720, 360, 70, 50, 190, 26
 _COLOURS = ("#1b6ca8", "#c8553d", "#588b3b", "#8a4fa3", "#b8860b", "#3c8d93", "#777777", "#d1495b")
 
+Lines = Mapping[str, Sequence[tuple[float, float]]]
+Bars = Mapping[str, Mapping[str, tuple[float, float]]]
+"""By group, by name: the lower and the upper part of a bar."""
 
-def line_plot(lines: Mapping[str, Sequence[tuple[float, float]]], x_name: str, y_name: str) -> str:
-    """Each named line through its points; values must be positive."""
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    is_log: bool
+
+    def share(self, value: float) -> float:
+        """Where a value lies between the ends."""
+        if self.is_log:
+            return (log10(value) - log10(self.low)) / (log10(self.high) - log10(self.low))
+        return (value - self.low) / (self.high - self.low)
+
+
+def line_plot(
+    lines: Lines, x_name: str, y_name: str, *, is_log: bool = True, x_names: Sequence[str] = ()
+) -> str:
+    """Each named line through its points; on logarithmic axes values must be positive.
+
+    With `x_names` the points lie at 0, 1, … and are named below.
+    """
+    axis = _log_axis if is_log else _plain_axis
     xs = [x for points in lines.values() for x, _ in points]
-    ys = [y for points in lines.values() for _, y in points]
-    x_range, y_range = _decades(xs), _decades(ys)
-    parts = [_frame(x_name, y_name), *_ticks(x_range, y_range)]
+    x_axis = _Axis(-0.5, len(x_names) - 0.5, (), False) if x_names else axis(xs)
+    y_axis = axis([y for points in lines.values() for _, y in points])
+    parts = [_names(x_name, y_name), *_x_ticks(x_axis), *_y_ticks(y_axis)]
+    for place, name in enumerate(x_names):
+        height = _HEIGHT - _BOTTOM + 14 + 13 * (place % 2)
+        parts.append(_label(_x(x_axis.share(place)), height, name, "#444", "middle", 10))
     for number, (name, points) in enumerate(lines.items()):
         colour = _COLOURS[number % len(_COLOURS)]
-        places = " ".join(f"{_x(x, x_range):.1f},{_y(y, y_range):.1f}" for x, y in points)
-        parts.append(f'<polyline points="{places}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts.append(_label(_WIDTH - _RIGHT + 10, 20 + 16 * number, name, colour, "start"))
+        places = [(_x(x_axis.share(x)), _y(y_axis.share(y))) for x, y in points]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in places]
+        parts.append(_legend(number, name))
+    return _svg(parts)
+
+
+def bar_plot(bars: Bars, y_name: str, parts_named: tuple[str, str]) -> str:
+    """Groups of bars, each of two parts one upon the other, with its height above it."""
+    names = list(dict.fromkeys(name for group in bars.values() for name in group))
+    axis = _plain_axis([0.0, *(sum(pair) for group in bars.values() for pair in group.values())])
+    inner = (_WIDTH - _LEFT - _RIGHT) / len(bars)
+    width = inner * 0.9 / len(names)
+    parts = [_names("", y_name), *_y_ticks(axis)]
+    for place, (title, group) in enumerate(bars.items()):
+        left = _LEFT + place * inner + inner * 0.05
+        parts.append(_label(left + inner * 0.45, _HEIGHT - _BOTTOM + 16, title, "#222", "middle"))
+        for number, name in enumerate(names):
+            if name in group:
+                parts += _bar(
+                    left + number * width, width, group[name], _COLOURS[number % len(_COLOURS)], axis
+                )
+    parts += [_legend(number, name) for number, name in enumerate(names)]
+    parts.append(
+        _label(_LEFT, _HEIGHT - 8, f"dark: {parts_named[0]}, light: {parts_named[1]}", "#444", "start")
+    )
+    return _svg(parts)
+
+
+def _bar(left: float, width: float, pair: tuple[float, float], colour: str, axis: _Axis) -> list[str]:
+    lower, upper = pair
+    bottom, middle, top = (_y(axis.share(value)) for value in (0.0, lower, lower + upper))
+    return [
+        _rectangle(left, middle, width * 0.92, bottom - middle, colour, 1.0),
+        _rectangle(left, top, width * 0.92, middle - top, colour, 0.45),
+        _label(left + width * 0.46, top - 3, f"{lower + upper:.3g}", "#333", "middle", 9),
+    ]
+
+
+def _rectangle(x: float, y: float, width: float, height: float, colour: str, opacity: float) -> str:
+    return (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{max(height, 0.0):.1f}" '
+        f'fill="{colour}" fill-opacity="{opacity}"/>'
+    )
+
+
+def _svg(parts: Sequence[str]) -> str:
     return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}">{"".join(parts)}</svg>'
 
 
-def _decades(values: Sequence[float]) -> tuple[int, int]:
-    low, high = floor(log10(min(values))), ceil(log10(max(values)))
-    return low, max(high, low + 1)
+def _log_axis(values: Sequence[float]) -> _Axis:
+    """From a mark below the smallest to one above the largest, with marks at 1, 2 and 5 of every decade."""
+    marks = [
+        step * 10.0**power
+        for power in range(floor(log10(min(values))) - 1, ceil(log10(max(values))) + 2)
+        for step in (1, 2, 5)
+    ]
+    low = max(mark for mark in marks if mark <= min(values))
+    high = min(mark for mark in marks if mark >= max(values) and mark > low)
+    ticks = [mark for mark in marks if low <= mark <= high]
+    if len(ticks) > 9:
+        ticks = [mark for mark in ticks if abs(log10(mark) - round(log10(mark))) < 1e-9]
+    return _Axis(low, high, tuple(ticks), True)
 
 
-def _x(value: float, span: tuple[int, int]) -> float:
-    return _LEFT + (log10(value) - span[0]) / (span[1] - span[0]) * (_WIDTH - _LEFT - _RIGHT)
+def _plain_axis(values: Sequence[float]) -> _Axis:
+    low, high = min(0.0, *values), max(values) or 1.0
+    step = 10.0 ** floor(log10((high - low) / 4))
+    step *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= 6)
+    count = ceil((high - low) / step + 1e-9)
+    return _Axis(low, low + count * step, tuple(low + step * k for k in range(count + 1)), False)
 
 
-def _y(value: float, span: tuple[int, int]) -> float:
-    return _HEIGHT - _BOTTOM - (log10(value) - span[0]) / (span[1] - span[0]) * (_HEIGHT - _BOTTOM - 20)
+def _x(share: float) -> float:
+    return _LEFT + share * (_WIDTH - _LEFT - _RIGHT)
 
 
-def _frame(x_name: str, y_name: str) -> str:
+def _y(share: float) -> float:
+    return _HEIGHT - _BOTTOM - share * (_HEIGHT - _BOTTOM - _TOP)
+
+
+def _names(x_name: str, y_name: str) -> str:
     middle = _LEFT + (_WIDTH - _LEFT - _RIGHT) / 2
     return _label(middle, _HEIGHT - 8, x_name, "#222", "middle") + _label(6, 14, y_name, "#222", "start")
 
 
-def _ticks(x_range: tuple[int, int], y_range: tuple[int, int]) -> list[str]:
+def _legend(number: int, name: str) -> str:
+    return _label(
+        _WIDTH - _RIGHT + 12, _TOP + 6 + 16 * number, f"● {name}", _COLOURS[number % len(_COLOURS)], "start"
+    )
+
+
+def _x_ticks(axis: _Axis) -> list[str]:
     parts = []
-    for power in range(x_range[0], x_range[1] + 1):
-        x = _x(10.0**power, x_range)
-        parts.append(f'<line x1="{x:.1f}" y1="20" x2="{x:.1f}" y2="{_HEIGHT - _BOTTOM}" stroke="#ddd"/>')
-        parts.append(_label(x, _HEIGHT - _BOTTOM + 16, f"{10.0**power:g}", "#444", "middle"))
-    for power in range(y_range[0], y_range[1] + 1):
-        y = _y(10.0**power, y_range)
-        parts.append(f'<line x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH - _RIGHT}" y2="{y:.1f}" stroke="#ddd"/>')
-        parts.append(_label(_LEFT - 6, y + 4, f"{10.0**power:g}", "#444", "end"))
+    for value in axis.ticks:
+        x = _x(axis.share(value))
+        parts.append(f'<line x1="{x:.1f}" y1="{_TOP}" x2="{x:.1f}" y2="{_HEIGHT - _BOTTOM}" stroke="#ddd"/>')
+        parts.append(_label(x, _HEIGHT - _BOTTOM + 16, _short(value), "#444", "middle"))
     return parts
 
 
-def _label(x: float, y: float, text: str, colour: str, anchor: str) -> str:
-    style = f'font-family="sans-serif" font-size="12" fill="{colour}" text-anchor="{anchor}"'
+def _y_ticks(axis: _Axis) -> list[str]:
+    parts = []
+    for value in axis.ticks:
+        y = _y(axis.share(value))
+        parts.append(f'<line x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH - _RIGHT}" y2="{y:.1f}" stroke="#ddd"/>')
+        parts.append(_label(_LEFT - 6, y + 4, _short(value), "#444", "end"))
+    return parts
+
+
+def _short(value: float) -> str:
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:.4g}"
+
+
+def _label(x: float, y: float, text: str, colour: str, anchor: str, size: int = 12) -> str:
+    style = f'font-family="sans-serif" font-size="{size}" fill="{colour}" text-anchor="{anchor}"'
     return f'<text x="{x:.1f}" y="{y:.1f}" {style}>{escape(text)}</text>'

