@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import TypeAlias
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +22,18 @@ from feedweir.items.schema import batch_of
 from feedweir.language import parse
 from feedweir.language.statements import Ask, Query
 from feedweir.plan import build, expand
-from feedweir.plan.nodes import Node, Source, Union
+from feedweir.plan.build import SAME_STORY
+from feedweir.plan.nodes import (
+    AnnotationJoin,
+    Distinct,
+    LastItems,
+    Node,
+    Source,
+    TimeSpan,
+    Union,
+    Window,
+)
+from feedweir.plan.predicates import JoinAnd, Relates
 from tests.engine.test_joins import grouped
 from tests.naive import elements_of
 from tests.plan.made import World, histories, queries
@@ -40,6 +54,7 @@ XSCL = (
     "S//t->t FOLLOWED BY{t=u, 20 hours} B//item[title->u]",
 )
 SELECTED = parse(XSCL[4])[0]
+Told: TypeAlias = list[tuple[int, dict[str, tuple[int, ...]]]]
 
 
 def plan_of(defined: dict[str, Query], query: Query) -> Node:
@@ -71,6 +86,64 @@ def test_feeds_of_feeds_with_joins_give_what_they_mean(
 ) -> None:
     plan = plan_of(defined, defined["X"])
     assert found(plan, items, size) == meant(plan, items)
+
+
+WINDOWS = st.one_of(
+    st.sampled_from([1, 2, 4]).map(LastItems),
+    st.sampled_from([20, 300]).map(lambda h: TimeSpan(timedelta(hours=h))),
+)
+ALIKE = st.sampled_from(
+    [
+        SAME_STORY,
+        Relates("title", "similar", "title", 0.3),
+        JoinAnd((Relates("title", "similar", "title", 0.2), Relates("author", "!=", "author"))),
+        Relates("category", "!=", "category"),
+    ]
+)
+
+
+@st.composite
+def tellings(draw: st.DrawFn) -> Node:
+    """Stories over sources, over joins and over stories; joins whose windows hold stories."""
+    told: Node = Union((Source("A"), draw(st.sampled_from([Source("B"), Source("*")]))))
+    joined = AnnotationJoin("j", told, Window(Source("C"), draw(WINDOWS)), draw(ALIKE))
+    inner = Distinct("inner", draw(st.sampled_from([told, joined])), draw(WINDOWS), draw(ALIKE))
+    match draw(st.integers(0, 2)):
+        case 0:
+            return inner
+        case 1:
+            return Distinct("outer", Union((inner, Source("C"))), draw(WINDOWS), draw(ALIKE))
+        case _:
+            return AnnotationJoin("k", Source("*"), Window(inner, draw(WINDOWS)), draw(ALIKE))
+
+
+@settings(max_examples=60, deadline=None)
+@given(tellings(), histories(14), st.sampled_from([1, 3, 7, 1000]))
+def test_stories_are_told_as_they_mean(plan: Node, items: list[Item], size: int) -> None:
+    """Every fifth item is a new wording of one that came before."""
+    worded = [replace(item, identity=str(item.seq % 5), link=next(iter(item.links), "")) for item in items]
+    told, late = found_with_late(plan, worded, size)
+    assert with_late(told, late) == [one[:2] for one in meant(plan, worded)]
+
+
+def found_with_late(plan: Node, items: Sequence[Item], size: int) -> tuple[Told, list[Told]]:
+    """What came out, and what was noted later with what had come out in an earlier batch."""
+    batches = [batch_of(items[first : first + size]) for first in range(0, len(items), size)]
+    out: Told = []
+    late: list[Told] = []
+    for hits in replay(plan, batches):
+        out += [(seq, hits.annotations.get(seq, {})) for seq in hits.seqs]
+        late.append([(seq, notes) for seq, notes in hits.annotations.items() if seq not in hits.seqs])
+    return out, late
+
+
+def with_late(out: Told, late: Sequence[Told]) -> Told:
+    """Readers ask for the notes of what came out, and of nothing else."""
+    found = {seq: dict(notes) for seq, notes in out}
+    for seq, notes in (one for many in late for one in many if one[0] in found):
+        for name, partners in notes.items():
+            found[seq][name] = tuple(sorted({*found[seq].get(name, ()), *partners}))
+    return list(found.items())
 
 
 @settings(max_examples=12, deadline=None)
