@@ -45,7 +45,8 @@ def _arena(size: int, width: int) -> Arena:
 class ViewCache:
     """A cache: holds nothing that the store does not hold, and dropping it changes no answer."""
 
-    max_rows: int = 20_000_000
+    max_rows: int = 5_000_000
+    """Some 40 bytes each, and as much again while it grows."""
     width: int = 1
     """Path columns."""
     table: Table = field(default_factory=lambda: _table(1024))

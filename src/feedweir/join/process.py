@@ -50,7 +50,7 @@ class JoinLogic:
         joins: JoinSet,
         *,
         patterns: Sequence[TreePattern] | None = None,
-        max_cached_rows: int = 20_000_000,
+        max_cached_rows: int = 5_000_000,
     ) -> None:
         """`patterns` are those that witnesses are numbered by; the set's own when they are not given."""
         self.joins = joins
