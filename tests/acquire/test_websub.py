@@ -19,18 +19,21 @@ from feedweir.acquire.websub import (
     LeaseStatus,
     answered,
     asked,
+    distrusted,
     given_up,
-    hub_of,
     is_active,
     is_due,
+    is_news,
+    is_over,
     is_signed,
+    is_silent,
     pushed,
     pushed_until,
+    received,
     sent,
     verified,
     wanted,
 )
-from feedweir.items.model import FeedDescription
 
 from .origin import Asked, an_origin, answer
 
@@ -59,16 +62,25 @@ def signed(body: bytes, method: str = "sha256", secret: str = "s" * 32) -> list[
     return [("X-Hub-Signature", f"{method}={digest}")]
 
 
-def test_headers_win_over_the_document_and_a_hub_set_by_hand_over_both() -> None:
-    feed = FeedDescription(hub="https://doc.example/hub", self_link="/self")
-    headers = [("Link", '<https://header.example/hub>; rel="hub"')]
-    url = "https://example.org/feed"
-    assert hub_of(headers, feed, url) == Hub(
-        url="https://header.example/hub", topic="https://example.org/self"
-    )
-    assert hub_of([], feed, url) == Hub(url="https://doc.example/hub", topic="https://example.org/self")
-    assert hub_of([], None, url, configured="https://hand/") == Hub(url="https://hand/", topic=url)
-    assert hub_of([], FeedDescription(), url) is None
+def test_headers_win_over_the_document_and_a_change_of_hub_is_noticed() -> None:
+    other = Hub(url="https://other.example/", topic=HUB.topic)
+    lease = a_lease(is_from_headers=True)
+    assert not is_news(lease, other, is_from_headers=False)
+    assert is_news(lease, other, is_from_headers=True)
+    assert not is_news(lease, HUB, is_from_headers=True)
+    assert is_news(a_lease(), other, is_from_headers=False)
+    assert is_news(None, other, is_from_headers=False)
+
+
+def test_a_hub_that_does_not_push_what_was_published_is_distrusted_longer_and_longer() -> None:
+    lease = replace(an_active_lease(), pushed_at=NOW - timedelta(hours=1))
+    assert is_silent(lease, NOW, NOW)
+    assert not is_silent(lease, NOW - timedelta(hours=2), NOW)
+    once = distrusted(lease, NOW)
+    assert pushed_until(once, NOW) is None
+    twice = distrusted(once, NOW)
+    assert twice.next_at > once.next_at > NOW
+    assert received(twice, NOW).silences == 0
 
 
 def test_the_request_asks_with_a_secret_and_expects_a_verification() -> None:
@@ -178,6 +190,9 @@ def test_giving_up_is_asked_for_and_confirmed() -> None:
     verdict = verified(ending, {"hub.mode": "unsubscribe", "hub.topic": HUB.topic, "hub.challenge": "c"}, NOW)
     assert (verdict.status, verdict.body) == (200, "c")
     assert not is_active(verdict.lease, NOW)
+    assert is_over(verdict.lease, NOW)
+    assert not is_over(ending, NOW)
+    assert is_over(replace(ending, attempts=4), NOW)
 
 
 def test_the_request_reaches_a_real_hub_and_a_dead_one_is_no_exception() -> None:

@@ -236,7 +236,10 @@ class Hub:
         }
         with urlopen(f"{form['hub.callback']}?{urlencode(query)}", timeout=10) as answer:
             self.verified.append(answer.read() == b"abc")
-        self.subscriptions[form["hub.topic"]] = form
+        if form["hub.mode"] == "unsubscribe":
+            del self.subscriptions[form["hub.topic"]]
+        else:
+            self.subscriptions[form["hub.topic"]] = form
         self.done.set()
 
     def push(self, topic: str, body: bytes, secret: str | None = None) -> int:
@@ -364,3 +367,86 @@ def test_without_a_public_address_no_hub_is_asked(house: House, hub: Hub, origin
     loop.fetch_once()
     house.digest(loop)
     assert not house.leases.is_due()
+
+
+def test_a_hub_that_only_headers_name_pushes_whatever_the_document_says(
+    house: House, hub: Hub, origin: ScriptedOrigin
+) -> None:
+    url = origin.url("/feed")
+    elsewhere = "<atom:link xmlns:atom='http://www.w3.org/2005/Atom' rel='hub' href='http://127.0.0.1:1/'/>"
+    link = f'<{hub.url}>; rel="hub", <{url}>; rel="self"'
+    origin.shows("/feed", rss("1", extra=elsewhere), Link=link)
+    house.weir.execute(f"register feed {url} as News")
+    loop = house.loop()
+    loop.fetch_once()
+    house.digest(loop)
+    asyncio.run(house.leases.tend())
+    assert hub.done.wait(10)
+    assert hub.push(url, rss("2", "1")) == 202
+    house.digest(loop)
+    assert house.titles("News") == ["Title of 1", "Title of 2"]
+
+
+def test_when_a_source_is_dropped_its_hub_is_told(house: House, hub: Hub, origin: ScriptedOrigin) -> None:
+    subscribed(house, hub, origin)
+    house.weir.execute("drop feed News")
+    house.clock.now += timedelta(seconds=61)
+    hub.done.clear()
+    assert house.leases.is_due()
+    assert asyncio.run(house.leases.tend()) == 1
+    assert hub.done.wait(10)
+    assert hub.subscriptions == {}
+    assert hub.verified == [True, True]
+    house.leases.release()
+    assert house.leases.of("News") is None
+
+
+def test_a_source_of_the_same_name_that_is_registered_anew_has_nothing_of_the_old_lease(
+    house: House, hub: Hub, origin: ScriptedOrigin
+) -> None:
+    subscribed(house, hub, origin)
+    house.weir.execute("drop feed News; register feed http://127.0.0.1:1/ as News")
+    hub.done.clear()
+    assert asyncio.run(house.leases.tend()) == 1
+    assert hub.done.wait(10)
+    assert hub.subscriptions == {}
+    assert house.weir.catalog.sources.named("News").state.hub_lease_until is None
+
+
+def test_a_hub_that_stops_pushing_is_found_out_and_the_source_is_polled_as_ever(
+    house: House, hub: Hub, origin: ScriptedOrigin
+) -> None:
+    hub.lease_s = 10 * 86_400
+    loop = subscribed(house, hub, origin)
+    house.clock.now += timedelta(minutes=5)
+    assert loop.fetch_once() == 1  # the look that follows the beginning of a lease
+    house.clock.now += timedelta(days=1, minutes=5)
+    origin.shows("/feed", rss("2", "1"))
+    assert loop.fetch_once() == 1  # the daily precaution
+    house.digest(loop)
+    assert house.titles("News") == ["Title of 1", "Title of 2"]
+    lease = house.leases.of("News")
+    assert lease is not None
+    assert "did not push" in lease.reason
+    assert house.weir.catalog.sources.named("News").state.next_check_at <= house.clock.now + timedelta(
+        seconds=700
+    )
+
+
+def test_a_hub_that_pushed_is_not_blamed_for_what_a_look_finds_later(
+    house: House, hub: Hub, origin: ScriptedOrigin
+) -> None:
+    hub.lease_s = 10 * 86_400
+    loop = subscribed(house, hub, origin)
+    house.clock.now += timedelta(minutes=5)
+    assert loop.fetch_once() == 1
+    house.clock.now += timedelta(hours=1)
+    hub.push(origin.url("/feed"), rss("2", "1"))
+    house.digest(loop)
+    house.clock.now += timedelta(days=1)
+    origin.shows("/feed", rss("3", "2", "1"))
+    assert loop.fetch_once() == 1
+    house.digest(loop)
+    lease = house.leases.of("News")
+    assert lease is not None
+    assert (lease.reason, lease.silences) == ("", 0)

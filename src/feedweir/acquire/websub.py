@@ -14,9 +14,8 @@ from enum import Enum
 from urllib.parse import urlencode
 
 from feedweir.acquire.exchange import Request, Transport, TransportError
-from feedweir.acquire.http_rules import Headers, all_values, links_of, wire_url
+from feedweir.acquire.http_rules import Headers, all_values
 from feedweir.acquire.landing import Landed
-from feedweir.items.model import FeedDescription
 
 DEFAULT_LEASE_S = 10 * 86_400
 _MIN_LEASE_S = 300
@@ -26,6 +25,8 @@ _RENEW_AT = 0.2
 _PENDING_S = 3_600
 _FIRST_RETRY_S = 900
 _MAX_RETRY_S = 7 * 86_400
+_DISTRUST_S = 86_400
+_MAX_GOODBYES = 3
 _HASHES = ("sha256", "sha384", "sha512", "sha1")
 
 
@@ -60,6 +61,12 @@ class Lease:
     """When to speak to the hub again."""
     attempts: int = 0
     reason: str = ""
+    is_from_headers: bool = False
+    """Headers name the hub; what the document names counts only where they name none."""
+    pushed_at: datetime | None = None
+    """When the hub brought something the last time."""
+    silences: int = 0
+    """How often in a row a look found what the hub should have brought."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,21 +78,21 @@ class Verdict:
     lease: Lease
 
 
-def hub_of(headers: Headers, feed: FeedDescription | None, url: str, *, configured: str = "") -> Hub | None:
-    """The hub and topic of a feed: one set by hand, else what the headers say, else what the document says."""
-    links = links_of(all_values(headers, "link"), url)
-    named = next((link.url for link in links if "hub" in link.rels), "")
-    topic = next((link.url for link in links if "self" in link.rels), "")
-    if feed is not None:
-        named = named or wire_url(feed.hub, url) or "" if feed.hub else named
-        topic = topic or (wire_url(feed.self_link, url) or "" if feed.self_link else "")
-    hub = configured or named
-    return Hub(url=hub, topic=topic or url) if hub else None
-
-
-def wanted(source: str, hub: Hub, now: datetime, secrets: Callable[[int], str]) -> Lease:
+def wanted(
+    source: str, hub: Hub, now: datetime, secrets: Callable[[int], str], *, is_from_headers: bool = False
+) -> Lease:
     """A lease to be asked for. `secrets(n)` gives n bytes of randomness as text (`secrets.token_urlsafe`)."""
-    return Lease(source=source, hub=hub, token=secrets(24), secret=secrets(32), next_at=now)
+    token, secret = secrets(24), secrets(32)
+    return Lease(
+        source=source, hub=hub, token=token, secret=secret, next_at=now, is_from_headers=is_from_headers
+    )
+
+
+def is_news(lease: Lease | None, hub: Hub, *, is_from_headers: bool) -> bool:
+    """Whether a hub that a source names is another one than that of its lease; headers win over the document."""
+    if lease is None or lease.status is LeaseStatus.ENDING:
+        return True
+    return lease.hub != hub and (is_from_headers or not lease.is_from_headers)
 
 
 def is_due(lease: Lease, now: datetime) -> bool:
@@ -173,9 +180,39 @@ def pushed_until(lease: Lease | None, now: datetime) -> datetime | None:
     return lease.expires_at if lease is not None and is_active(lease, now) else None
 
 
+def received(lease: Lease, now: datetime) -> Lease:
+    """The lease after a push: this hub does what it promised."""
+    return replace(lease, pushed_at=now, silences=0)
+
+
+def is_silent(lease: Lease, before: datetime, now: datetime) -> bool:
+    """Whether a hub kept silent about what a look found `now` that the look `before` did not."""
+    return is_active(lease, now) and (lease.pushed_at is None or lease.pushed_at < before)
+
+
+def distrusted(lease: Lease, now: datetime) -> Lease:
+    """A lease that a hub does not live up to: polled as ever, and asked for again later and later."""
+    pause_s = min(_DISTRUST_S * 2 ** min(lease.silences, 8), _MAX_LEASE_S)
+    return replace(
+        lease,
+        status=LeaseStatus.WANTED,
+        expires_at=None,
+        attempts=0,
+        silences=lease.silences + 1,
+        next_at=now + timedelta(seconds=pause_s),
+        reason="the hub did not push what was published",
+    )
+
+
 def given_up(lease: Lease, now: datetime) -> Lease:
     """A lease that is no longer wanted."""
     return replace(lease, status=LeaseStatus.ENDING, attempts=0, next_at=now)
+
+
+def is_over(lease: Lease, now: datetime) -> bool:
+    """Whether a lease that was given up need not be thought of any more: the hub agreed, or never will."""
+    is_agreed = lease.expires_at is None or lease.expires_at <= now
+    return lease.status is LeaseStatus.ENDING and (is_agreed or lease.attempts > _MAX_GOODBYES)
 
 
 async def sent(request: Request, transport: Transport) -> int:

@@ -21,10 +21,11 @@ from feedweir.acquire.hosts import HostLedger, HostRules
 from feedweir.acquire.http_rules import host_of
 from feedweir.acquire.landing import LandingLog
 from feedweir.acquire.refresh.budget import Spending
+from feedweir.acquire.refresh.history import look_before
 from feedweir.acquire.refresh.rules import RefreshRules, described, learned, next_check, resumed, unreadable
 from feedweir.acquire.refresh.state import SourceState
 from feedweir.acquire.websub import Hub
-from feedweir.catalog import Catalog, Failure
+from feedweir.catalog import Catalog, Failure, FetchState, SourceRecord
 from feedweir.engine.batches import Manifest, SourceReport
 from feedweir.errors import FeedweirError
 from feedweir.items.model import FeedDescription
@@ -122,14 +123,18 @@ class FetchLoop:
         """Take in what a batch found in the documents: how much was new, when to come back, what was no feed."""
         now = self._clock()
         reports, rules = manifest.sources, self._helm.rules
-        self._memory.change(
-            reports,
-            lambda record: replace(
-                saved(record, _taught(state_of(record), reports[record.name], now, rules)),
-                description=reports[record.name].description or record.state.description,
-            ),
-        )
+        looks: dict[str, datetime] = {}
+
+        def taught(record: SourceRecord) -> FetchState:
+            report, state = reports[record.name], state_of(record)
+            if before := _news_since(state, report):
+                looks[record.name] = before
+            description = report.description or record.state.description
+            return replace(saved(record, _taught(state, report, now, rules)), description=description)
+
+        self._memory.change(reports, taught)
         if self._leases:
+            self._leases.found(looks)
             told = {name: report.description for name, report in reports.items() if report.description}
             self._leases.notice(hubs_in(told, self._urls(told)))
 
@@ -214,9 +219,8 @@ class FetchLoop:
         )
         self._catalog.failures.record(_failures(failures_of(report), self._clock()))
         if self._leases:
-            self._leases.notice(
-                {r.source: Hub(url=r.hub, topic=r.topic or _asked(r)) for r in report.results if r.hub}
-            )
+            named = {r.source: Hub(url=r.hub, topic=r.topic or _asked(r)) for r in report.results if r.hub}
+            self._leases.notice(named, is_from_headers=True)
 
     def _make_way(self, due: Sequence[SourceState]) -> None:
         """Sources that queue for one host stand back to their turn, so that they do not hide the others."""
@@ -247,6 +251,18 @@ def turns_of(due: Sequence[SourceState], ledger: HostLedger, now: datetime) -> d
             free_at = max(ledger.free_at(host, now), now)
             turns[state.source] = free_at + timedelta(seconds=place * max(ledger.rules.spacing_s, 1.0))
     return turns
+
+
+def _news_since(state: SourceState, report: SourceReport) -> datetime | None:
+    """When a look found nothing yet of what this one did; None when no look brought it, or nothing was new.
+
+    Of what came before a hub began to push, the first look of its lease tells: that is not the hub's silence.
+    """
+    if not report.items or not report.arrived:
+        return None
+    before = look_before(state.history, datetime.fromisoformat(report.arrived))
+    is_covered = before is not None and state.pushed_since is not None and before >= state.pushed_since
+    return before if is_covered else None
 
 
 def _taught(state: SourceState, report: SourceReport, now: datetime, rules: RefreshRules) -> SourceState:

@@ -31,6 +31,8 @@ _log = logging.getLogger(__name__)
 
 _AT_ONCE = 8
 _PATIENCE_S = 20.0
+_RELEASE_S = 60.0
+_TIMES = ("expires_at", "next_at", "pushed_at")
 
 
 class Leases:
@@ -47,6 +49,7 @@ class Leases:
         clock: Callable[[], datetime],
         random: Callable[[int], str] = secrets.token_urlsafe,
     ) -> None:
+        self._catalog = catalog
         self._log = log
         self._memory = memory
         self._public_url = public_url.rstrip("/")
@@ -54,6 +57,7 @@ class Leases:
         self._clock = clock
         self._random = random
         self._turn = threading.Lock()
+        self._released_at: datetime | None = None
         records = catalog.sources.all()
         self._leases = {record.name: lease for record in records if (lease := lease_of(record))}
 
@@ -64,25 +68,59 @@ class Leases:
     def of(self, source: str) -> Lease | None:
         return self._leases.get(source)
 
-    def notice(self, hubs: Mapping[str, Hub | None]) -> None:
-        """Sources and the hubs they name now; a source that names none any more is polled again."""
+    def notice(self, hubs: Mapping[str, Hub], *, is_from_headers: bool = False) -> None:
+        """Sources and the hubs they name now, in headers or in their documents."""
         if not self._public_url:
             return
         now = self._clock()
-        changed = {}
-        for source, hub in sorted(hubs.items()):
-            lease = self._leases.get(source)
-            if hub is None or (lease is not None and lease.hub == hub):
-                continue
-            changed[source] = websub.wanted(source, hub, now, self._random)
-        self._put(changed)
+        new = {
+            source: websub.wanted(source, hub, now, self._random, is_from_headers=is_from_headers)
+            for source, hub in sorted(hubs.items())
+            if websub.is_news(self._leases.get(source), hub, is_from_headers=is_from_headers)
+        }
+        self._put(new)
+
+    def found(self, looks: Mapping[str, datetime]) -> None:
+        """Sources where a look found something new, and when the look before it was: should a hub have pushed it?"""
+        now = self._clock()
+        self._put(
+            {
+                source: websub.distrusted(lease, now)
+                for source, before in sorted(looks.items())
+                if (lease := self._leases.get(source)) and websub.is_silent(lease, before, now)
+            }
+        )
+
+    def release(self) -> None:
+        """Give up the leases of sources that are gone, or have begun anew; forget those that hubs let go."""
+        now = self._released_at = self._clock()
+        with self._turn:
+            held = dict(self._leases)
+        # Leases are written down before they are held, so each of these has its record, unless that is gone.
+        records = {record.name: record for record in self._catalog.sources.several(held)}
+        for source, lease in sorted(held.items()):
+            kept = lease_of(records[source]) if source in records else None
+            is_wanted = (
+                kept is not None and kept.token == lease.token and records[source].state.status != "gone"
+            )
+            with self._turn:
+                if self._leases.get(source) is not lease:
+                    continue
+                if websub.is_over(lease, now):
+                    del self._leases[source]
+                elif not is_wanted and lease.status is not LeaseStatus.ENDING:
+                    self._leases[source] = websub.given_up(lease, now)
 
     def is_due(self) -> bool:
+        """Whether there is a hub to speak to, or it is time to see which sources are gone."""
         now = self._clock()
-        return any(websub.is_due(lease, now) for lease in list(self._leases.values()))
+        held = list(self._leases.values())
+        is_time = self._released_at is None or (now - self._released_at).total_seconds() >= _RELEASE_S
+        return any(websub.is_due(lease, now) for lease in held) or bool(held and is_time)
 
     async def tend(self, transport: Transport | None = None) -> int:
         """Ask hubs for what is wanted or about to run out; how many were asked."""
+        self.release()
         now = self._clock()
         due = [lease for _, lease in sorted(self._leases.items()) if websub.is_due(lease, now)]
         async with self._transport(transport) as opened:
@@ -108,8 +146,10 @@ class Leases:
         document = websub.pushed(lease, body, headers, media_type, self._clock())
         if document is None:
             _log.warning("content for %s was not signed by its hub, and is ignored", source)
-        elif body.strip():
-            self._log.append([document])
+        else:
+            if body.strip():
+                self._log.append([document])
+            self._put({source: websub.received(lease, self._clock())})
         return True
 
     def _known(self, source: str, token: str) -> Lease | None:
@@ -133,9 +173,11 @@ class Leases:
 
     def _put(self, leases: Mapping[str, Lease]) -> None:
         now = self._clock()
+        # A lease that ends belongs to a source that is gone, or to an earlier one of its name.
+        kept = {name: lease for name, lease in leases.items() if lease.status is not LeaseStatus.ENDING}
+        self._memory.change(kept, lambda record: leased(record, kept[record.name], now))
         with self._turn:
             self._leases.update(leases)
-        self._memory.change(leases, lambda record: leased(record, leases[record.name], now))
 
     @asynccontextmanager
     async def _transport(self, given: Transport | None) -> AsyncIterator[Transport]:
@@ -160,12 +202,13 @@ def leased(record: SourceRecord, lease: Lease, now: datetime) -> FetchState:
 
 
 def _pushed(state: SourceState, until: datetime | None, now: datetime) -> SourceState:
-    """From now until then a hub pushes; when it begins to, one more look finds what it did not push."""
+    """From now until then a hub pushes; when it begins or ceases to, one more look finds what it did not push."""
     was_pushed = state.pushed_until is not None and state.pushed_until > now
-    if until is None or was_pushed:
+    if was_pushed == (until is not None):
         return replace(state, pushed_until=until)
     soon = state.next_at if state.failures else min(state.next_at, max(state.not_before or now, now))
-    return replace(state, pushed_until=until, pushed_since=now, next_at=soon)
+    since = now if until is not None else state.pushed_since
+    return replace(state, pushed_until=until, pushed_since=since, next_at=soon)
 
 
 def lease_of(record: SourceRecord) -> Lease | None:
@@ -173,10 +216,7 @@ def lease_of(record: SourceRecord) -> Lease | None:
     value = record.state.refresh.get("lease")
     if not value:
         return None
-    times = {
-        name: datetime.fromisoformat(value[name]) if value[name] else None
-        for name in ("expires_at", "next_at")
-    }
+    times = {name: datetime.fromisoformat(value[name]) if value.get(name) else None for name in _TIMES}
     return Lease(
         **{
             **value,
@@ -199,7 +239,7 @@ def hubs_in(descriptions: Mapping[str, Mapping[str, Any]], urls: Mapping[str, st
 
 def _plain(lease: Lease) -> dict[str, Any]:
     value = asdict(lease)
-    for name in ("expires_at", "next_at"):
+    for name in _TIMES:
         value[name] = value[name].isoformat() if value[name] else None
     return {**value, "status": lease.status.name}
 

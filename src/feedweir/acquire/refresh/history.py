@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,6 +141,14 @@ def counted(
     times, counts = _dated(times, counts, place, [int(moment.timestamp()) for moment in published])
     history = replace(_kept(history, times, counts), shown=_smoothed(history.shown, float(shown)))
     return fitted(history, peers)
+
+
+def look_before(history: History, at: datetime) -> datetime | None:
+    """The look before the one that brought something at this moment; None when that was the first, or none."""
+    times, _ = _looks(history)
+    place = int(np.searchsorted(times, int(at.timestamp())))
+    is_there = 0 < place < len(times) and times[place] == int(at.timestamp())
+    return datetime.fromtimestamp(int(times[place - 1]), UTC) if is_there else None
 
 
 def fitted(history: History, peers: bytes = b"") -> History:
