@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -19,28 +18,25 @@ class Forgetting:
     """Forgets once a day what was sent more than `keep` ago; None keeps everything."""
 
     keep: timedelta | None
-    _at: datetime | None = field(default=None, init=False)
+    _rests_until: datetime | None = field(default=None, init=False)
+    _forgotten: int = field(default=0, init=False)
 
     def tend(self, catalog: Catalog, now: datetime) -> int:
-        """Forget, if it is time to; how many entries that were."""
-        if self.keep is None or (self._at is not None and now - self._at < _EVERY):
+        """Forget some, if it is time to; how many deliveries and lines that were.
+
+        Some thousands at a time, so that neither the catalog nor who calls is held up; nought when all is done.
+        """
+        if self.keep is None or (self._rests_until is not None and now < self._rests_until):
             return 0
-        self._at = now
-        return forget_deliveries(catalog, now - self.keep)
+        before = now - self.keep
+        count = catalog.outbox.forget_sent(before) + catalog.deliveries.forget(before)
+        self._forgotten += count
+        if not count:
+            self._rest(catalog, now)
+        return count
 
-
-def forget_deliveries(catalog: Catalog, before: datetime) -> int:
-    """Forget what was sent before then, some at a time: nobody else waits long for the catalog. How many entries."""
-    entries = _all(lambda: catalog.outbox.forget_sent(before))
-    lines = _all(lambda: catalog.deliveries.forget(before))
-    marks = catalog.outbox.forget_dropped()
-    if entries or lines or marks:
-        _log.info("forgot %d deliveries and %d lines of their logs", entries, lines)
-    return entries
-
-
-def _all(some: Callable[[], int]) -> int:
-    total = 0
-    while count := some():
-        total += count
-    return total
+    def _rest(self, catalog: Catalog, now: datetime) -> None:
+        catalog.outbox.forget_dropped()
+        if self._forgotten:
+            _log.info("forgot %d old deliveries and lines of their logs", self._forgotten)
+        self._rests_until, self._forgotten = now + _EVERY, 0
