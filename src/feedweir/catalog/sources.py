@@ -17,6 +17,7 @@ from feedweir.errors import CatalogError
 
 _feed = tables.feed
 _source = tables.source
+_COLUMNS = tuple(_source.c.keys())
 _STATE = tuple(field.name for field in fields(FetchState))
 
 
@@ -114,9 +115,8 @@ def _records(connection: Connection, query: Select[Any]) -> tuple[SourceRecord, 
 
 
 def _record(row: Row[Any]) -> SourceRecord:
-    values = dict(row._mapping)
-    name, owner = values.pop("name"), values.pop("owner")
-    return SourceRecord(name=name, owner=owner, state=FetchState(**values))
+    name, owner, *values = tuple(row)
+    return SourceRecord(name=name, owner=owner, state=FetchState(**dict(zip(_COLUMNS, values, strict=True))))
 
 
 def _renamed(state: FetchState) -> dict[str, Any]:
