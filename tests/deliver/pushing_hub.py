@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -81,7 +82,8 @@ class PushingHub:
             "hub.challenge": challenge,
             "hub.lease_seconds": str(_LEASE_S),
         }
-        while not await self._answered(f"{listener.callback}?{urlencode(asked)}", challenge, listener):
+        url = f"{listener.callback}?{urlencode(asked)}"
+        while not (await self._answered(url, challenge, listener) or self._stopped.is_set()):
             await self._pause()
 
     async def _answered(self, url: str, challenge: str, listener: Listener) -> bool:
@@ -97,7 +99,7 @@ class PushingHub:
     async def _work(self) -> None:
         while True:
             listener, story = await self._queue.get()
-            while not await self._pushed(listener, story):
+            while not (await self._pushed(listener, story) or self._stopped.is_set()):
                 await self._pause()
 
     async def _pushed(self, listener: Listener, story: int) -> bool:
@@ -112,7 +114,6 @@ class PushingHub:
             return False
 
     async def _pause(self) -> None:
-        try:
-            await asyncio.wait_for(self._stopped.wait(), _AGAIN_S)
-        except TimeoutError:
-            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_AGAIN_S):
+                await self._stopped.wait()
