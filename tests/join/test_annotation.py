@@ -14,7 +14,8 @@ from feedweir.errors import CompiledSetError
 from feedweir.items.model import Item
 from feedweir.items.schema import batch_of
 from feedweir.join.annotation import AnnotationQuery, AnnotationSet, compile_annotations
-from feedweir.join.annotation_logic import AnnotationLogic, Documents
+from feedweir.join.annotation_batch import Documents
+from feedweir.join.annotation_logic import AnnotationLogic
 from feedweir.join.annotation_state import WindowState
 from feedweir.join.annotation_store import WindowStore
 from feedweir.join.features import Feature, Ragged, extract
@@ -144,7 +145,7 @@ def found(
         for start in range(0, len(items), cut):
             batch = documents_of(items[start : start + cut], joins, state.clock)
             logic.stand_on(state, nothing_to_add)
-            annotations, _ = logic.stage(0, batch)
+            annotations = logic.stage(0, batch).annotations
             state = logic.after(batch, int(batch.clock_us[-1]))
             columns = (annotations.key, batch.seq[annotations.row], annotations.partner)
             rows += list(zip(*(column.tolist() for column in columns), strict=True))
@@ -223,7 +224,7 @@ def test_state_is_bounded_by_the_longest_window_over_each_stream() -> None:
         items = hourly(range(place, place + 10), "a") if place else hourly(range(1), "b")
         batch = documents_of(items, joins, clock)
         clock = int(batch.clock_us[-1])
-        annotations, _ = logic.stage(0, batch)
+        annotations = logic.stage(0, batch).annotations
         state = logic.after(batch, clock)
         assert state.items <= 24
     assert annotations.partner[annotations.key == 1].tolist() == [n - 1 for n in range(390, 400)]
@@ -238,12 +239,35 @@ def test_no_window_reaches_further_back_than_the_bound_on_items() -> None:
         first = sum(counts)
         batch = documents_of(hourly(range(first, first + size)), joins, clock)
         clock = int(batch.clock_us[-1])
-        annotations, _ = logic.stage(0, batch)
+        annotations = logic.stage(0, batch).annotations
         state = logic.after(batch, clock)
         partners = np.bincount(annotations.row, minlength=size).tolist()
         assert partners == [min(number, 4) for number in range(first, first + size)]
         counts.append(size)
     assert state.items < 40
+
+
+def test_a_join_that_finds_too_much_finds_nothing_and_the_others_go_on() -> None:
+    equal, unequal = Relates("title", "=", "title"), Relates("guid", "!=", "guid")
+    span = TimeSpan(timedelta(days=9))
+    chosen = [
+        AnnotationQuery(1, -7, -7, LastItems(2), equal),
+        AnnotationQuery(2, -7, -7, span, equal),
+        AnnotationQuery(3, -7, -7, LastItems(3), unequal),
+        AnnotationQuery(4, -7, -7, span, unequal),
+    ]
+    items = hourly(range(60))
+    for cut in (60, 30):
+        joins = compile_annotations(chosen, bounds=JoinBounds(max_found=400))
+        logic, clock = AnnotationLogic(joins), -(1 << 62)
+        for start in range(0, 60, cut):
+            batch = documents_of(items[start : start + cut], joins, clock)
+            clock = int(batch.clock_us[-1])
+            results = logic.stage(0, batch)
+            logic.after(batch, clock)
+            assert results.struck == (2, 4)
+            counts = np.bincount(results.annotations.key, minlength=5).tolist()
+            assert counts == [0, cut - (not start), 0, 2 * cut - (3 if not start else 0), 0]
 
 
 def test_what_an_edited_join_compares_is_read_again_of_what_is_remembered() -> None:
@@ -263,7 +287,7 @@ def test_what_an_edited_join_compares_is_read_again_of_what_is_remembered() -> N
         return {feature: extract(feature, batch_of([items[seq] for seq in seqs])) for feature in features}
 
     logic.stand_on(state, complete)
-    annotations, _ = logic.stage(0, documents_of(hourly(range(20, 21)), edited, state.clock))
+    annotations = logic.stage(0, documents_of(hourly(range(20, 21)), edited, state.clock)).annotations
     assert annotations.partner.tolist() == list(range(20))
     assert asked == [(list(range(20)), (Feature("words", "title"),))]
 

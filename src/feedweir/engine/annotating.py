@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,8 @@ from feedweir.engine.elements import NOTHING, Elements, notes_of
 from feedweir.engine.join_plans import JoinSet, Stream
 from feedweir.engine.stories import first_tellers
 from feedweir.join.annotation import AnnotationQuery, compile_annotations
-from feedweir.join.annotation_logic import AnnotationLogic, Annotations, Columns, Told
+from feedweir.join.annotation_batch import Annotations, Columns, Told
+from feedweir.join.annotation_logic import AnnotationLogic
 from feedweir.join.annotation_state import WindowState
 from feedweir.join.features import Feature, columns_of, extract
 from feedweir.join.windows import JoinBounds
@@ -22,6 +24,21 @@ from feedweir.plan.nodes import AnnotationJoin, Distinct, LastItems
 Longs = NDArray[np.int64]
 Late = tuple[int, int, str, int]
 """(stream, number of an element of an earlier batch, identifier, number of the partner it has found only now)."""
+
+
+TOO_MANY = "it would find too many partners in one batch: ask for more in common, or take a shorter window"
+
+
+@dataclass(frozen=True, slots=True)
+class StageElements:
+    """What the joins of a stage give."""
+
+    made: Mapping[int, Elements]
+    """By stream, where there is anything."""
+    late: tuple[Late, ...] = ()
+    """What is added to elements of earlier batches."""
+    failures: Mapping[int, str] = field(default_factory=dict)
+    """By stream why it gives nothing."""
 
 
 class AnnotationStages:
@@ -65,11 +82,11 @@ class AnnotationStages:
 
     def run(
         self, round: int, depth: int, results: Mapping[int, Elements], documents: BatchDocuments
-    ) -> tuple[dict[int, Elements], list[Late]]:
-        """By stream what a stage gives, if anything, and what it adds to elements of earlier batches."""
+    ) -> StageElements:
+        """What a stage gives."""
         stage = self._stages.index((round, depth))
         if stage >= len(self.logic.joins.stages):
-            return {}, []
+            return StageElements({})
         inputs = {int(key) for side in self.logic.joins.inputs(stage) for key in side}
         told = {
             key: results.get(self._streams[key].inputs[0] if self._tells(key, stage) else key, NOTHING)
@@ -77,15 +94,15 @@ class AnnotationStages:
         }
         rows = _all_rows(told, documents)
         given = documents.compared(rows, _placed(told, rows))
-        annotations, stories = self.logic.stage(stage, given)
-        made = dict(self._annotated(annotations, rows, results))
+        found = self.logic.stage(stage, given)
+        made = dict(self._annotated(found.annotations, rows, results))
         late: list[Late] = []
         for key in sorted(self._stories(stage)):
-            elements, more = self._first(key, stories, results, rows, given.seq)
+            elements, more = self._first(key, found.told, results, rows, given.seq)
             late += more
             if len(elements):
                 made[key] = elements
-        return made, late
+        return StageElements(made, tuple(late), dict.fromkeys(found.struck, TOO_MANY))
 
     def after(self, results: Mapping[int, Elements], documents: BatchDocuments, clock: int) -> WindowState:
         """What windows hold after a batch."""

@@ -19,7 +19,7 @@ from feedweir.engine.patterns import Times
 from feedweir.engine.witnessing import WitnessRows
 from feedweir.items.model import Item
 from feedweir.items.schema import batch_of
-from feedweir.join.annotation_logic import Documents
+from feedweir.join.annotation_batch import Documents
 from feedweir.join.features import Feature, extract
 from feedweir.match.meaning import Reading
 

@@ -130,9 +130,10 @@ class _Step:
         if not streams:
             return
         try:
-            made, late = self._stages.run(round, depth, self._results, self._documents)
-            self._results.update(made)
-            self._late += late
+            found = self._stages.run(round, depth, self._results, self._documents)
+            self._failures.update(found.failures)
+            self._results.update({key: made for key, made in found.made.items() if key not in found.failures})
+            self._late += [late for late in found.late if late[0] not in found.failures]
         except Exception as error:
             _log.exception("the joins of a stage failed; the other feeds go on")
             self._failures.update({stream.key: _told(error) for stream in streams})

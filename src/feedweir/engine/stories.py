@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from feedweir.join.annotation_logic import Told
+from feedweir.join.annotation_batch import Told
 
 Longs = NDArray[np.int64]
 

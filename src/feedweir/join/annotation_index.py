@@ -45,6 +45,13 @@ class EqualityIndex:
             (one, some), (other, more) = self._runs[-2:]
             self._runs[-2:] = [_sorted(np.concatenate([one, other]), np.concatenate([some, more]))]
 
+    def counts(self, keys: Longs) -> Longs:
+        """How many items have each key."""
+        found = np.zeros(len(keys), np.int64)
+        for held, _ in self._runs:
+            found += np.searchsorted(held, keys, "right") - np.searchsorted(held, keys, "left")
+        return found
+
     def pairs(self, owner: Longs, keys: Longs) -> tuple[Longs, Longs]:
         """(owner, number) for every item that has one of the owner's keys; may repeat."""
         owners, found = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
@@ -86,6 +93,12 @@ class FinderIndex:
         for (_, theirs), similar in self._similar.items():
             similar.add(_sets(columns[theirs]), numbers)
         self._count = int(numbers[-1]) + 1
+
+    def counts(self, sides: tuple[Feature, Feature], own: Ragged) -> Longs:
+        """Of each row about how many items have an equal feature."""
+        found = self._equal[sides[1]].counts(own.data.astype(np.int64))
+        sums = np.concatenate([[0], np.cumsum(found)])
+        return np.asarray(sums[own.ptr[1:]] - sums[own.ptr[:-1]])
 
     def pairs(
         self, sides: tuple[Feature, Feature], own: Ragged, rows: Longs, below: Longs | None = None

@@ -75,47 +75,81 @@ def _needed(kind, window, row, near, ordinal, time, lateness, most):  # type: ig
 
 
 @njit(cache=True)
-def wanted(rows, places, joins, near, far, lateness, most):  # type: ignore[no-untyped-def]
-    """(join, pair, how far back) for every join of a pair (row of the batch, place of the other) in whose window the
-    other is. It is so many items of its stream back as those before the batch are counted. No window reaches
-    back more than `most` items."""
+def _next_block(block, last, theirs, high, joins, far):  # type: ignore[no-untyped-def]
+    """The next block and stream of the other item that are of one window; `last` when there is none."""
+    while block < last and theirs < high:
+        if joins.window[block] < far.stream[theirs]:
+            block = _first(joins.window, block + 1, last, far.stream[theirs])
+        elif joins.window[block] > far.stream[theirs]:
+            theirs = _first(far.stream, theirs + 1, high, joins.window[block])
+        else:
+            return block, theirs
+    return last, theirs
+
+
+@njit(cache=True)
+def is_wanted(rows, places, joins, near, far, lateness, most):  # type: ignore[no-untyped-def]
+    """Of each pair (row of the batch, place of the other) whether the other is in the window of any join."""
+    result = np.zeros(len(rows), np.bool_)
+    for pair in range(len(rows)):
+        row, place = rows[pair], places[pair]
+        for at in range(near.ptr[row], near.ptr[row + 1]):
+            k = _first(joins.primary, 0, len(joins.primary), near.stream[at])
+            if result[pair] or k == len(joins.primary) or joins.primary[k] != near.stream[at]:
+                continue
+            last, high = joins.block_ptr[k + 1], far.ptr[place + 1]
+            block, theirs = _next_block(joins.block_ptr[k], last, far.ptr[place], high, joins, far)
+            while block < last and not result[pair]:
+                window, time = joins.window[block], far.time[place]
+                needed = _needed(
+                    joins.kind[block], window, row, near, far.ordinal[theirs], time, lateness, most
+                )
+                result[pair] = joins.length[joins.start[block]] > needed
+                block, theirs = _next_block(block + 1, last, theirs, high, joins, far)
+    return result
+
+
+@njit(cache=True)
+def wanted(rows, places, joins, near, far, lateness, most, struck, room):  # type: ignore[no-untyped-def]
+    """(join, pair, how far back) for every join of a pair in whose window the other is, and how many each join has.
+
+    An item is so many of its stream back as those before the batch are counted. No window reaches back more than
+    `most` items. Struck joins want nothing. What does not fit into the room is counted, as far as that is of use.
+    """
     found = np.empty((256, 3), np.int64)
+    counts = np.zeros(len(joins.length), np.int64)
     total = 0
     for pair in range(len(rows)):
         row, place = rows[pair], places[pair]
-        low, high = far.ptr[place], far.ptr[place + 1]
-        if low == high:
-            continue
+        if total > 8 * room:
+            break
         for at in range(near.ptr[row], near.ptr[row + 1]):
             k = _first(joins.primary, 0, len(joins.primary), near.stream[at])
             if k == len(joins.primary) or joins.primary[k] != near.stream[at]:
                 continue
-            block, last = joins.block_ptr[k], joins.block_ptr[k + 1]
-            theirs = low
-            while block < last and theirs < high:
-                if joins.window[block] < far.stream[theirs]:
-                    block = _first(joins.window, block + 1, last, far.stream[theirs])
-                    continue
-                if joins.window[block] > far.stream[theirs]:
-                    theirs = _first(far.stream, theirs + 1, high, joins.window[block])
-                    continue
+            last, high = joins.block_ptr[k + 1], far.ptr[place + 1]
+            block, theirs = _next_block(joins.block_ptr[k], last, far.ptr[place], high, joins, far)
+            while block < last:
+                window, time = joins.window[block], far.time[place]
                 needed = _needed(
-                    joins.kind[block], joins.window[block], row, near,
-                    far.ordinal[theirs], far.time[place], lateness, most,
-                )  # fmt: skip
+                    joins.kind[block], window, row, near, far.ordinal[theirs], time, lateness, most
+                )
                 join = joins.start[block]
                 while join < joins.start[block + 1] and joins.length[join] > needed:
-                    if total == len(found):
-                        grown = np.empty((2 * total, 3), np.int64)
-                        grown[:total] = found
-                        found = grown
-                    found[total, 0] = join
-                    found[total, 1] = pair
-                    found[total, 2] = near.before[joins.window[block]] - far.ordinal[theirs]
-                    total += 1
+                    if not struck[join]:
+                        counts[join] += 1
+                        if total < room:
+                            if total == len(found):
+                                grown = np.empty((2 * total, 3), np.int64)
+                                grown[:total] = found
+                                found = grown
+                            found[total, 0] = join
+                            found[total, 1] = pair
+                            found[total, 2] = near.before[window] - far.ordinal[theirs]
+                        total += 1
                     join += 1
-                block += 1
-    return found[:total]
+                block, theirs = _next_block(block + 1, last, theirs, high, joins, far)
+    return found[: min(total, room)], counts
 
 
 @njit(cache=True)

@@ -1,0 +1,249 @@
+"""The annotation joins of a stage over a batch, group by group.
+
+Candidates come from one index for each finding atom, over all streams; which joins want a pair follows from the streams
+of its two items and from their windows, and the few pairs that any join wants are decided by the predicate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feedweir.join import annotation_kernels as kernels
+from feedweir.join.annotation import AnnotationSet, Group
+from feedweir.join.annotation_batch import Columns, Documents, StageResults, stage_results
+from feedweir.join.annotation_history import WindowHistory, rank_in_group
+from feedweir.join.annotation_index import FinderIndex, Pairs
+from feedweir.join.annotation_kernels import Far, Near
+from feedweir.join.features import IDENTITY, Feature
+from feedweir.join.relations import holds, sides_of
+from feedweir.plan.predicates import Relates
+
+Longs = NDArray[np.int64]
+
+_AT_ONCE = 1_000_000
+"""Pairs that are looked at together."""
+
+
+@dataclass(slots=True)
+class _Side:
+    """What the items of a batch are compared with: those from before it, or those of the batch itself."""
+
+    far: Far
+    seq: Longs
+    columns: Columns
+    index: FinderIndex
+    is_own: bool
+    similar: dict[tuple[Feature, Feature], Pairs] = field(default_factory=dict)
+
+    def candidates(
+        self, group: Group, own: Columns, everyone: Longs, rows: Longs
+    ) -> Iterator[tuple[Longs, Longs]]:
+        """Pairs (row, place here) of these rows, which are some of everyone's, each once, in pieces."""
+        if group.finders is None:
+            yield from self._whole(group, rows)
+            return
+        alike = [self._similar(atom, own, everyone) for atom in group.finders if atom.op == "similar"]
+        equal = {sides_of(atom): None for atom in group.finders if atom.op != "similar"}
+        for some in self._pieces(list(equal), own, rows):
+            is_asked = np.zeros(int(everyone[-1]) + 1, np.bool_)
+            is_asked[some] = True
+            found = [pairs.only(is_asked[pairs.row]) for pairs in alike]
+            found += [self._found(sides, own, some) for sides in equal]
+            yield _each_once(found, len(self.seq))
+
+    def _similar(self, atom: Relates, own: Columns, everyone: Longs) -> Pairs:
+        """The pairs of all thresholds are found together, and once for all groups."""
+        sides = sides_of(atom)
+        if sides not in self.similar:
+            self.similar[sides] = self._found(sides, own, everyone)
+        pairs = self.similar[sides]
+        return pairs.only(pairs.similarity >= atom.threshold)
+
+    def _found(self, sides: tuple[Feature, Feature], own: Columns, rows: Longs) -> Pairs:
+        return self.index.pairs(sides, own[sides[0]].take(rows), rows, rows if self.is_own else None)
+
+    def _pieces(self, equal: Sequence[tuple[Feature, Feature]], own: Columns, rows: Longs) -> Iterator[Longs]:
+        """Rows, so few at a time that they have a bounded number of equal ones."""
+        counts = np.zeros(len(rows), np.int64)
+        for sides in equal:
+            counts += self.index.counts(sides, own[sides[0]].take(rows))
+        stops = np.flatnonzero(np.diff(np.cumsum(counts) // _AT_ONCE)) + 1
+        yield from np.split(rows, stops)
+
+    def _whole(self, group: Group, rows: Longs) -> Iterator[tuple[Longs, Longs]]:
+        """Every item under the windows of a group."""
+        owner = np.repeat(np.arange(len(self.seq), dtype=np.int64), np.diff(self.far.ptr))
+        held = np.unique(owner[np.isin(self.far.stream, group.windows)])
+        size = max(1, _AT_ONCE // max(len(held), 1))
+        for start in range(0, len(rows), size):
+            some = rows[start : start + size]
+            row, place = np.repeat(some, len(held)), np.tile(held, len(some))
+            earlier = place < row if self.is_own else np.ones(len(row), np.bool_)
+            yield row[earlier], place[earlier]
+
+
+def _each_once(found: Sequence[Pairs], size: int) -> tuple[Longs, Longs]:
+    none = np.empty(0, np.int64)
+    codes = np.unique(np.concatenate([none, *(pairs.row * size + pairs.number for pairs in found)]))
+    return codes // max(size, 1), codes % max(size, 1)
+
+
+class Stage:
+    """The joins of a stage over one batch; `documents` has the members of every stream that they read."""
+
+    def __init__(
+        self, number: int, joins: AnnotationSet, documents: Documents, history: WindowHistory
+    ) -> None:
+        self._joins = joins
+        self._groups = joins.stages[number]
+        self._documents = documents
+        self._history = history
+        primaries, windows = (np.searchsorted(joins.streams, side) for side in joins.inputs(number))
+        self._near = self._near_items(primaries, windows)
+        self._everyone = np.flatnonzero(np.diff(self._near.ptr)).astype(np.int64)
+        older = _Side(history.far, history.seq, history.columns, history.index, is_own=False)
+        self._sides = (older, self._own_items(windows))
+
+    def results(self) -> StageResults:
+        """What is found. Where that is too much, the joins with the most find nothing."""
+        parts: tuple[list[Longs], list[Longs]] = ([], [])
+        struck: set[int] = set()
+        room = self._joins.bounds.max_found
+        for group in self._groups:
+            found, gone = self._of_group(group, room)
+            struck.update(group.keys[gone].tolist())
+            room -= sum(map(len, found))
+            parts[group.is_story].extend(found)
+        return stage_results(*parts, sorted(struck))
+
+    def _of_group(self, group: Group, room: int) -> tuple[list[Longs], NDArray[np.bool_]]:
+        struck = np.zeros(len(group.keys), np.bool_)
+        found: list[Longs] = []
+        rows = self._rows_of(group)
+        for side in self._sides:
+            if not len(rows) or not len(side.seq):
+                continue
+            for row, place in side.candidates(group, self._documents.columns, self._everyone, rows):
+                row, place = self._related(group, side, row, place)
+                left = room - sum(map(len, found))
+                pairs, counts = self._wanted(group, side, row, place, struck, left)
+                while counts.sum() > left:
+                    _strike(struck, counts + _counted(found, group), room)
+                    found = [part[~struck[_join_of(part, group)]] for part in found]
+                    left = room - sum(map(len, found))
+                    pairs, counts = self._wanted(group, side, row, place, struck, left)
+                found.append(self._told_of(group, side, row, place, pairs))
+                if struck.all():
+                    return found, struck
+        return found, struck
+
+    def _rows_of(self, group: Group) -> Longs:
+        """The rows that are primary for a group."""
+        owner = np.repeat(np.arange(len(self._documents), dtype=np.int64), np.diff(self._near.ptr))
+        return np.unique(owner[np.isin(self._near.stream, group.primaries)])
+
+    def _related(self, group: Group, side: _Side, row: Longs, place: Longs) -> tuple[Longs, Longs]:
+        """The pairs that satisfy the predicate, of those that are in the window of any join."""
+        if group.is_decided:
+            return row, place
+        bounds = self._joins.bounds
+        near = kernels.is_wanted(
+            row, place, group.joins, self._near, side.far, bounds.lateness_us, bounds.max_documents
+        )
+        row, place = row[near], place[near]
+        is_true = holds(group.predicate, row, place, self._documents.columns, side.columns)
+        return row[is_true], place[is_true]
+
+    def _wanted(
+        self,
+        group: Group,
+        side: _Side,
+        row: Longs,
+        place: Longs,
+        struck: NDArray[np.bool_],
+        room: int,
+    ) -> tuple[Longs, Longs]:
+        bounds = self._joins.bounds
+        found, counts = kernels.wanted(
+            row,
+            place,
+            group.joins,
+            self._near,
+            side.far,
+            bounds.lateness_us,
+            bounds.max_documents,
+            struck,
+            room,
+        )
+        return found, counts
+
+    def _told_of(self, group: Group, side: _Side, rows: Longs, places: Longs, pairs: Longs) -> Longs:
+        """(key, row, partner) of what joins want; of stories also what `Told` says more."""
+        row, place = rows[pairs[:, 1]], places[pairs[:, 1]]
+        columns = [group.keys[pairs[:, 0]], row, side.seq[place]]
+        if group.is_story:
+            earlier = place if side.is_own else np.full(len(pairs), -1, np.int64)
+            mine, theirs = self._documents.columns[IDENTITY], side.columns[IDENTITY]
+            is_same = mine.data[mine.ptr[row]] == theirs.data[theirs.ptr[place]]
+            order = place + (len(self._history) if side.is_own else 0)
+            columns += [earlier, pairs[:, 2], is_same.astype(np.int64), order]
+        return np.column_stack(columns)
+
+    def _near_items(self, primaries: Longs, windows: Longs) -> Near:
+        documents = self._documents
+        row, stream = self._members(primaries)
+        member, under = self._members(windows)
+        by_stream = np.lexsort((member, under))
+        places = np.arange(len(self._joins.streams) + 1)
+        return Near(
+            np.searchsorted(row, np.arange(len(documents) + 1)).astype(np.int64),
+            stream,
+            documents.arrived_us,
+            documents.clock_us,
+            self._history.members,
+            np.searchsorted(under[by_stream], places).astype(np.int64),
+            member[by_stream],
+        )
+
+    def _own_items(self, windows: Longs) -> _Side:
+        documents = self._documents
+        row, stream = self._members(windows)
+        ptr = np.searchsorted(row, np.arange(len(documents) + 1)).astype(np.int64)
+        far = Far(ptr, stream, self._history.members[stream] + rank_in_group(stream), documents.time_us)
+        index = FinderIndex(self._joins, [atom for group in self._groups for atom in group.finders or ()])
+        members = np.unique(row)
+        index.add({one: column.take(members) for one, column in documents.columns.items()}, members)
+        return _Side(far, documents.seq, documents.columns, index, is_own=True)
+
+    def _members(self, streams: Longs) -> tuple[Longs, Longs]:
+        """(row, place of the stream), by row and stream."""
+        members = self._documents.members
+        parts = [members.get(key, ()) for key in self._joins.streams[streams].tolist()]
+        row = np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)
+        stream = np.repeat(streams, [len(part) for part in parts]).astype(np.int64)
+        order = np.lexsort((stream, row))
+        return row[order], stream[order]
+
+
+def _join_of(part: Longs, group: Group) -> Longs:
+    """The places of joins by their keys."""
+    order = np.argsort(group.keys)
+    return np.asarray(order[np.searchsorted(group.keys[order], part[:, 0])])
+
+
+def _counted(found: Sequence[Longs], group: Group) -> Longs:
+    counts = np.zeros(len(group.keys), np.int64)
+    for part in found:
+        counts += np.bincount(_join_of(part, group), minlength=len(counts))
+    return counts
+
+
+def _strike(struck: NDArray[np.bool_], counts: Longs, room: int) -> None:
+    """Strike those that find the most, until the others take half of the room at most."""
+    order = np.argsort(-counts, kind="stable")
+    left = counts.sum() - np.cumsum(counts[order])
+    struck[order[: 1 + int(np.argmax(left <= room // 2))]] = True
