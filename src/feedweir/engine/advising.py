@@ -11,6 +11,8 @@ from feedweir.optimize.subsumption import cnf_implies, is_never
 from feedweir.plan.predicates import Or, Predicate
 from feedweir.plan.query import Query
 
+_MOST_COMPARED = 5_000
+"""Literals of one feed times those of another, beyond which it is only told whether the two are equal."""
 EVERY = ""
 """Stands for all sources together."""
 
@@ -39,6 +41,8 @@ def relations(new: Filters, existing: Mapping[str, Filters]) -> tuple[Advice, ..
 def _relation(mine: Mapping[str, Cnf], other: Mapping[str, Cnf], name: str) -> Advice | None:
     if not other:
         return None
+    if _size(mine) * _size(other) > _MOST_COMPARED:
+        return Advice("equal", name) if mine == other else None
     is_inside, is_outside = _is_inside(mine, other), _is_inside(other, mine)
     if is_inside:
         return Advice("equal" if is_outside else "contained", name)
@@ -51,6 +55,10 @@ def _is_inside(one: Mapping[str, Cnf], other: Mapping[str, Cnf]) -> bool:
         any(cnf_implies(form, other[wide]) for wide in {source, EVERY} & set(other))
         for source, form in one.items()
     )
+
+
+def _size(forms: Mapping[str, Cnf]) -> int:
+    return sum(len(clause) for form in forms.values() for clause in form)
 
 
 def _open(filters: Filters) -> dict[str, Cnf]:

@@ -66,8 +66,12 @@ def _clauses(predicate: Predicate, max_clauses: int) -> Cnf:
 
 def _product(parts: tuple[Predicate, ...], max_clauses: int) -> Cnf:
     """One clause of each part, in every way; parts that would make too many stay literals of the clause."""
-    clauses: Cnf = NEVER
-    for part in sorted(parts, key=lambda part: (isinstance(part, (And, AtLeast)), literal_key(part))):
+    # literals all at once: of ten thousand, one after the other would take minutes
+    composed = [part for part in parts if isinstance(part, (And, Or, AtLeast))]
+    clauses = minimal(
+        frozenset({frozenset(part for part in parts if not isinstance(part, (And, Or, AtLeast)))})
+    )
+    for part in sorted(composed, key=literal_key):
         factors = _clauses(part, max_clauses)
         if len(clauses) * len(factors) > max_clauses:
             factors = frozenset({frozenset({part})})
@@ -80,10 +84,15 @@ def minimal(clauses: Cnf) -> Cnf:
     them.
     """
     open_clauses = sorted((c for c in clauses if not is_tautology(c)), key=len)
+    if open_clauses and not open_clauses[0]:
+        return NEVER
     kept: list[Clause] = []
+    # a clause that is a part of another is found by any one of its literals
+    filed: dict[Literal, list[Clause]] = {}
     for clause in open_clauses:
-        if not any(other <= clause for other in kept):
+        if not any(other <= clause for literal in clause for other in filed.get(literal, ())):
             kept.append(clause)
+            filed.setdefault(next(iter(clause)), []).append(clause)
     return frozenset(kept)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from feedweir.optimize.booleans import simplify
 from feedweir.optimize.cnf import NEVER, Clause, Cnf, Literal, clause_key, to_cnf
 from feedweir.optimize.implication import atom_implies, atoms_exclude
-from feedweir.plan.predicates import And, AtLeast, Atom, Compare, Not, Or, Predicate
+from feedweir.plan.predicates import And, AtLeast, Atom, Compare, Contains, Not, Or, Predicate
 
 
 def negation(literal: Literal) -> Literal:
@@ -67,20 +67,42 @@ def is_never(cnf: Cnf) -> bool:
     """Whether no item can satisfy all clauses, as far as unit propagation sees.
 
     Literals that a single-literal clause contradicts are struck from the others until a clause is empty or
-    nothing changes.
+    nothing changes, or so many were compared that a query of ten thousand terms would hold its writer up.
     """
     open_clauses = {clause for clause in cnf if len(clause) != 1}
     pending = [literal for clause in cnf if len(clause) == 1 for literal in clause]
-    units: list[Literal] = []
-    while pending and frozenset() not in open_clauses:
+    units: dict[str, list[Literal]] = {}
+    patience = _MOST_COMPARED
+    while pending and frozenset() not in open_clauses and patience > 0:
         unit = pending.pop()
-        if any(_contradicts(unit, other) for other in units):
+        kind = _kind(unit)
+        others = [other for each, some in units.items() if _may_contradict(kind, each) for other in some]
+        if any(_contradicts(unit, other) for other in others[:patience]):
             return True
-        units.append(unit)
+        units.setdefault(kind, []).append(unit)
+        patience -= len(others) + sum(map(len, open_clauses))
         struck = {frozenset(x for x in clause if not _contradicts(unit, x)) for clause in open_clauses}
         pending += [literal for clause in struck if len(clause) == 1 for literal in clause]
         open_clauses = {clause for clause in struck if len(clause) != 1}
     return frozenset() in open_clauses
+
+
+_MOST_COMPARED = 50_000
+
+
+def _kind(literal: Literal) -> str:
+    """What decides which literals it can contradict at all."""
+    atom, is_negated = signed(literal)
+    if isinstance(atom, (And, Or, AtLeast)):
+        return "structure"
+    if is_negated:
+        return "negated"
+    return "words" if isinstance(atom, Contains) else "other"
+
+
+def _may_contradict(kind: str, other: str) -> bool:
+    """Nothing that is wanted to be absent excludes another such, and no wanted words exclude others."""
+    return kind != other or kind not in ("words", "negated")
 
 
 def _contradicts(one: Literal, other: Literal) -> bool:
