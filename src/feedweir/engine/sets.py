@@ -18,6 +18,7 @@ from feedweir.engine.files import replacing
 from feedweir.engine.join_plans import JoinFeed, JoinSet, save_joins
 from feedweir.match import (
     CompiledSet,
+    Frequencies,
     PreparedMerge,
     apply_changes,
     open_version,
@@ -68,6 +69,7 @@ def install_set(
     *,
     pinned: int | None = None,
     progress: Progress | None = None,
+    frequencies: Frequencies | None = None,
 ) -> None:
     """Compile all queries and put them, with the feeds that join what they find, in force from the next batch on.
 
@@ -77,7 +79,7 @@ def install_set(
     shutil.rmtree(joins_path(sets, version), ignore_errors=True)
     save_joins(joins_path(sets, version), feeds)
     asked = [*queries, *JoinSet(feeds).queries()]
-    write_version(sets, version, asked, trees=plan(asked), progress=progress)
+    write_version(sets, version, asked, trees=plan(asked), progress=progress, frequencies=frequencies)
     _put_in_force(sets, version, pinned)
 
 
@@ -90,12 +92,15 @@ def change_set(
     *,
     pinned: int | None = None,
     prepared: PreparedMerge | None = None,
+    frequencies: Frequencies | None = None,
 ) -> None:
     """Put a version in force that differs from another by a few feeds without joins: at the cost of those few."""
     shutil.rmtree(joins_path(sets, version), ignore_errors=True)
     if joins_path(sets, since).exists():
         shutil.copytree(joins_path(sets, since), joins_path(sets, version), copy_function=os.link)
-    apply_changes(sets, added, removed_keys, since=since, version=version, prepared=prepared)
+    apply_changes(
+        sets, added, removed_keys, since=since, version=version, prepared=prepared, frequencies=frequencies
+    )
     _put_in_force(sets, version, pinned)
 
 

@@ -27,9 +27,11 @@ from feedweir.engine.sets import (
 )
 from feedweir.errors import CompiledSetError, FeedweirError
 from feedweir.keeper.changes import Changed, changes_of
+from feedweir.keeper.lately import Lately
 from feedweir.keeper.merging import Merges
 from feedweir.keeper.names import DefinedNames
 from feedweir.match import forget_merge
+from feedweir.match.formulas import Progress
 from feedweir.plan import expand
 from feedweir.plan.nodes import Node, Source
 from feedweir.plan.query import Query
@@ -55,10 +57,13 @@ def put_in_force(
     *,
     pinned: int | None = None,
     merges: Merges | None = None,
+    lately: Lately | None = None,
+    progress: Progress | None = None,
 ) -> int:
     """Compile what the catalog defines, unless it is in force already; returns the version in force.
 
-    `pinned` is the oldest version that a batch may still ask for; `merges` does what can be done meanwhile.
+    `pinned` is the oldest version that a batch may still ask for; `merges` does what can be done meanwhile; `lately`
+    tells what is rare among the newest items; `progress` hears how many of all queries have been compiled.
     """
     version, current = catalog.feeds.version(), current_version(sets)
     if current == version:
@@ -67,15 +72,22 @@ def put_in_force(
     if (
         current is None
         or changed is None
-        or not _changed(catalog, sets, current, changed, now, pinned, merges)
+        or not _changed(catalog, sets, current, changed, now, pinned, merges, lately)
     ):
-        return _compile(catalog, sets, version, now, plan, pinned)
+        return _compile(catalog, sets, version, now, plan, pinned, lately, progress)
     if merges is not None:
-        merges.begin(sets, version, plan)
+        merges.begin(sets, version, plan, lately)
     return version
 
 
-def repair(catalog: Catalog, sets: Path, now: datetime, plan: Plan = unplanned) -> bool:
+def repair(
+    catalog: Catalog,
+    sets: Path,
+    now: datetime,
+    plan: Plan = unplanned,
+    lately: Lately | None = None,
+    progress: Progress | None = None,
+) -> bool:
     """Compile the set in force again if it cannot be read; whether that was so."""
     version = current_version(sets)
     if version is None:
@@ -85,7 +97,7 @@ def repair(catalog: Catalog, sets: Path, now: datetime, plan: Plan = unplanned) 
         load_joins(joins_path(sets, version))
     except CompiledSetError:
         forget_merge(sets)
-        _compile(catalog, sets, version, now, plan, None)
+        _compile(catalog, sets, version, now, plan, None, lately, progress)
         return True
     return False
 
@@ -98,6 +110,7 @@ def _changed(
     now: datetime,
     pinned: int | None,
     merges: Merges | None,
+    lately: Lately | None,
 ) -> bool:
     """Put the changes in force as a small segment; False when that cannot be done."""
     wanted = {definition.id for definition in changed.definitions}
@@ -116,6 +129,7 @@ def _changed(
             changed.keys,
             pinned=pinned,
             prepared=merges.take() if merges is not None else None,
+            frequencies=lately.known() if lately is not None else None,
         )
     except CompiledSetError:
         return False  # what is there cannot be built upon
@@ -124,11 +138,28 @@ def _changed(
 
 
 def _compile(
-    catalog: Catalog, sets: Path, version: int, now: datetime, plan: Plan, pinned: int | None
+    catalog: Catalog,
+    sets: Path,
+    version: int,
+    now: datetime,
+    plan: Plan,
+    pinned: int | None,
+    lately: Lately | None,
+    progress: Progress | None,
 ) -> int:
     version, definitions = catalog.feeds.definitions(version)
     compilation = compile_definitions(definitions)
-    install_set(sets, version, compilation.queries, compilation.joins, plan, pinned=pinned)
+    frequencies = lately.observe() if lately is not None else None
+    install_set(
+        sets,
+        version,
+        compilation.queries,
+        compilation.joins,
+        plan,
+        pinned=pinned,
+        progress=progress,
+        frequencies=frequencies,
+    )
     _record(catalog, compilation, now)
     return version
 

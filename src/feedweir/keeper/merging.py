@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 from feedweir.engine.sets import Plan
+from feedweir.keeper.lately import Lately
 from feedweir.match import PreparedMerge, forget_merge, is_worth_merging, open_version, prepare_merge
 
 _log = logging.getLogger(__name__)
@@ -19,12 +20,12 @@ class Merges:
         self._thread: threading.Thread | None = None
         self._prepared: PreparedMerge | None = None
 
-    def begin(self, sets: Path, version: int, plan: Plan) -> bool:
+    def begin(self, sets: Path, version: int, plan: Plan, lately: Lately | None = None) -> bool:
         """Begin to merge the segments of a version if that pays and none is at work; whether it was begun."""
         if self._thread is not None or not is_worth_merging(open_version(sets, version).segments):
             return False
         self._thread = threading.Thread(
-            target=self._merge, args=(sets, version, plan), name="merge", daemon=True
+            target=self._merge, args=(sets, version, plan, lately), name="merge", daemon=True
         )
         self._thread.start()
         return True
@@ -42,9 +43,10 @@ class Merges:
         if self._thread is not None:
             self._thread.join()
 
-    def _merge(self, sets: Path, version: int, plan: Plan) -> None:
+    def _merge(self, sets: Path, version: int, plan: Plan, lately: Lately | None) -> None:
         try:
-            self._prepared = prepare_merge(sets, version, plan=plan)
+            frequencies = lately.observe() if lately is not None else None
+            self._prepared = prepare_merge(sets, version, plan=plan, frequencies=frequencies)
         except Exception as error:  # the set is as good as before, only not smaller
             _log.warning("the set was not merged: %s", error)
             forget_merge(sets)

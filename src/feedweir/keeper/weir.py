@@ -26,6 +26,7 @@ from feedweir.keeper.bell import Bell
 from feedweir.keeper.commit import batch_name, commit_batch
 from feedweir.keeper.compile import put_in_force, repair
 from feedweir.keeper.counting import count_hits
+from feedweir.keeper.lately import Lately
 from feedweir.keeper.library import Shelves
 from feedweir.keeper.materialise import Materialiser
 from feedweir.keeper.merging import Merges
@@ -34,6 +35,7 @@ from feedweir.keeper.plans import Plans
 from feedweir.keeper.questions import Questions
 from feedweir.keeper.statements import Outcome, execute
 from feedweir.keeper.statements.outcome import PlanQuestion
+from feedweir.match.formulas import Progress
 from feedweir.match.history import LookBack
 from feedweir.optimize.explain import ExplainedPlan, as_text
 from feedweir.plan.nodes import Node
@@ -55,6 +57,7 @@ class Weir:
         self.bell = Bell()
         """Rung whenever a batch was published."""
         self._merges = Merges()
+        self._lately = Lately(self.store)
         self.shelves = Shelves(catalog, self.store)
         self.questions = Questions(catalog, self.store, directory.sets)
         self.plans = Plans(catalog, directory, clock)
@@ -83,8 +86,8 @@ class Weir:
         document = Landed(source=source, media_type=media_type, arrived=self.clock(), body=body)
         return self.log.append([document])
 
-    def refresh_set(self) -> int:
-        """Put the catalog's definitions in force; returns their version."""
+    def refresh_set(self, progress: Progress | None = None) -> int:
+        """Put the catalog's definitions in force; returns their version. `progress` hears how far a large set is."""
         last = self.store.published(self.store.latest())
         return put_in_force(
             self.catalog,
@@ -93,11 +96,15 @@ class Weir:
             self.plans.plan,
             pinned=last.version if last else None,
             merges=self._merges,
+            lately=self._lately,
+            progress=progress,
         )
 
-    def repair_set(self) -> bool:
+    def repair_set(self, progress: Progress | None = None) -> bool:
         """Compile the set in force again if it is damaged; whether it was."""
-        return repair(self.catalog, self.directory.sets, self.clock(), self.plans.plan)
+        return repair(
+            self.catalog, self.directory.sets, self.clock(), self.plans.plan, self._lately, progress
+        )
 
     def run(self) -> int:
         """Run everything that has landed through the engine in this process; how many batches that took."""

@@ -143,7 +143,11 @@ def _asked(scope: str | None, anywhere: Formula, term: Term) -> Formula:
 
 def _rarity(lexicon: Lexicon, n_queries: int, observed: Frequencies | None) -> Rarity:
     seen = {word: float(lexicon.probabilities[number]) for word, number in lexicon.named.items()}
-    return Rarity(seen, probability_of_unseen(n_queries, observed))
+    unseen = probability_of_unseen(n_queries, observed)
+    if observed is None or observed.sources is None:
+        return Rarity(seen, unseen)
+    shares = {name: count / (observed.documents + 1.0) for name, count in observed.sources.items()}
+    return Rarity(seen, unseen, shares)
 
 
 def _find_conjunctions(draft: _Draft, keys: Array, rarity: Rarity) -> None:

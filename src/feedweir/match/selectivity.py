@@ -22,10 +22,12 @@ _SCOPED = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Frequencies:
-    """In how many of `documents` items each word was seen."""
+    """In how many of `documents` items each word was seen, and of how many each source was the source."""
 
     documents: float
     words: Mapping[str, float] = field(default_factory=dict)
+    sources: Mapping[str, float] | None = None
+    """None when nobody counted them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,8 @@ class Rarity:
 
     words: Mapping[str, float]
     unseen: float
+    sources: Mapping[str, float] | None = None
+    """The shares of sources, where they were observed."""
 
     def __call__(self, atom: Enumerated) -> float:
         match atom:
@@ -41,6 +45,8 @@ class Rarity:
                 return self.of_word(word) * (1.0 if scope is None else _SCOPED)
             case Prefix(scope, prefix):
                 return max(0.5 ** len(prefix), self.of_word(prefix)) * (1.0 if scope is None else _SCOPED)
+            case Origin(names) if self.sources is not None:
+                return min(sum(self.sources.get(name, self.unseen) for name in names), 1.0)
             case Origin(names):
                 return min(_ORIGIN * len(names), 0.5)
             case Equal():
@@ -57,14 +63,16 @@ class Rarity:
 
 
 def probabilities_of(texts: pa.Array, counts: Array, n_queries: int, observed: Frequencies | None) -> Array:
-    """Those of words that stand in so many places of queries."""
+    """Those of words that stand in so many places of queries.
+
+    What was observed is taken with one item more that is as guessed: it decides between words that nobody has seen.
+    """
+    guessed: Array = counts / (counts + _usual(n_queries))
     if observed is None:
-        usual = _usual(n_queries)
-        guessed: Array = counts / (counts + usual)
         return guessed
     places = pc.fill_null(pc.index_in(texts, pa.array(observed.words, pa.string())), -1)
     seen = np.append(np.fromiter(observed.words.values(), np.float64, len(observed.words)), 0.0)
-    found: Array = (seen[np.asarray(places)] + 0.5) / (observed.documents + 1.0)
+    found: Array = (seen[np.asarray(places)] + guessed) / (observed.documents + 1.0)
     return found
 
 

@@ -1,0 +1,92 @@
+"""Queries are found by what is rare among the newest items; the operator is told how far a compilation is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from feedweir.engine.sets import open_installed
+from feedweir.items.model import Item
+from feedweir.items.schema import batch_of
+from feedweir.keeper import compile as compiling
+from feedweir.keeper.lately import Lately
+from feedweir.keeper.weir import Weir
+from feedweir.match import CompiledSet, Frequencies
+from feedweir.match.observing import frequencies_of
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def weir(tmp_path: Path) -> Iterator[Weir]:
+    with Weir.open(tmp_path, clock=lambda: NOW) as opened:
+        opened.execute(
+            "register feed http://a.example/feed as a; register feed http://b.example/feed as b;"
+            "create feed both from a | b where item contains 'storm' and item contains 'coast';"
+        )
+        yield opened
+
+
+def publish(weir: Weir, source: str, number: int, titles: list[str]) -> None:
+    entries = "".join(
+        f"<item><guid>{number}-{place}</guid><title>{title}</title></item>"
+        for place, title in enumerate(titles)
+    )
+    body = f'<rss version="2.0"><channel><title>x</title>{entries}</channel></rss>'
+    weir.push(source, body.encode())
+    weir.run()
+
+
+def in_force(weir: Weir) -> CompiledSet:
+    return open_installed(weir.directory.sets, weir.refresh_set())
+
+
+def candidate_by(weir: Weir) -> str:
+    """The atom that finds the feed in a set made now, whose filters nobody planned."""
+    weir.catalog.feeds.renew()
+    sets = weir.directory.sets
+    version = compiling.put_in_force(weir.catalog, sets, NOW, lately=Lately(weir.store))
+    item = Item(source="a", identity="1", title="storm at the coast", arrived=NOW)
+    return open_installed(sets, version).explain(item, weir.catalog.feeds.named("both").id).candidate_by
+
+
+def test_the_atom_by_which_a_feed_is_found_is_the_one_that_was_seen_least(weir: Weir) -> None:
+    publish(weir, "a", 1, [f"storm {number}" for number in range(30)])
+    assert "coast" in candidate_by(weir)
+    publish(weir, "a", 2, [f"coast {number}" for number in range(90)])
+    assert "storm" in candidate_by(weir)
+
+
+def test_a_small_segment_and_a_merge_know_what_was_seen_too(
+    weir: Weir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiling, "WHOLE_BELOW", 0)
+    publish(weir, "a", 1, [f"storm {number}" for number in range(30)])
+    weir.execute("create feed late from a | b where item contains 'storm' and item contains 'coast';")
+    item = Item(source="a", identity="1", title="storm at the coast", arrived=NOW)
+    key = weir.catalog.feeds.named("late").id
+    assert "coast" in in_force(weir).explain(item, key).candidate_by
+
+
+def test_words_and_sources_are_counted_once_an_item() -> None:
+    items = [
+        Item(source="a", identity="1", title="Storm storm", summary="<p>a storm</p>", arrived=NOW),
+        Item(source="b", identity="2", title="coast", categories=("storm",), arrived=NOW),
+    ]
+    assert frequencies_of(batch_of(items)) == Frequencies(
+        2, {"storm": 2, "a": 1, "coast": 1}, {"a": 1, "b": 1}
+    )
+
+
+def test_without_items_nothing_is_known(weir: Weir) -> None:
+    assert Lately(weir.store).observe() is None
+    assert Lately(weir.store).known() is None
+
+
+def test_whoever_asks_hears_how_many_feeds_have_been_compiled(weir: Weir) -> None:
+    heard: list[tuple[int, int]] = []
+    weir.refresh_set(lambda done, total: heard.append((done, total)))
+    assert heard[-1] == (3, 3)
