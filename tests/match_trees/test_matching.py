@@ -32,20 +32,8 @@ def test_all_patterns_together_match_what_lxml_says_of_each(
 @given(st.lists(patterns(), min_size=1, max_size=8), st.lists(elements(), min_size=2, max_size=6))
 def test_forgetting_never_changes_an_answer(chosen: list[TreePattern], roots: list[Any]) -> None:
     trees = compile_trees(chosen)
-    trees._memory.max_paths = 1
-    trees._memory.max_remembered = 1
+    trees.memory.max_paths = 1
     assert [trees.matches(root).tolist() for root in roots] == [by_lxml(chosen, root) for root in roots]
-
-
-def test_forgetting_where_parts_fit_never_changes_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    def with_two(first: str, second: str) -> TreePattern:
-        return TreePattern(PatternNode("//", "a", (PatternNode("/", first), PatternNode("//", second))))
-
-    chosen = [with_two(first, second) for first in "bcd" for second in "bcd"]
-    root = etree.fromstring("<r><a><b/><e><c/></e></a><a><b/><d/></a><a><c/><c/></a></r>")
-    expected = compile_trees(chosen).matches(root).tolist()
-    monkeypatch.setattr("feedweir.match.trees.compiled.MAX_ROOM", 0)
-    assert compile_trees(chosen).matches(root).tolist() == expected == by_lxml(chosen, root)
 
 
 def test_names_are_compared_as_the_document_writes_them() -> None:
@@ -61,15 +49,7 @@ def test_equal_patterns_are_matched_once_and_reported_each() -> None:
     other = TreePattern(PatternNode("//", "a", (PatternNode("/", "c"), PatternNode("/", "b"))))
     trees = compile_trees([one, other, one])
     assert trees.matches("<a><b/><c/></a>").tolist() == [0, 1, 2]
-    assert len(trees._flat) == 1
-
-
-def test_documents_of_one_shape_are_verified_once() -> None:
-    wanted = TreePattern(PatternNode("//", "a", (PatternNode("/", "b"), PatternNode("//", "c"))))
-    trees = compile_trees([wanted])
-    for count in range(1, 20):
-        assert trees.matches(f"<a>{'<b/>' * count}<d><c/></d></a>").tolist() == [0]
-    assert len(trees._memory.by_shape) == 1
+    assert len(trees.layout.groups.access) == 1
 
 
 def test_comments_and_instructions_are_not_part_of_a_value() -> None:

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from feedweir.match.trees import TreeBounds, compile_trees
-from feedweir.match.trees.steps import Tables
-from feedweir.match.trees.witnesses import NOT_BOUND, bound_of
+from feedweir.match.trees.bound import NOT_BOUND, bound_of
 from feedweir.plan.predicates import PatternNode, TreePattern
 from tests.match_trees import naive
 from tests.match_trees.strategies import elements, patterns
@@ -22,7 +21,7 @@ def obvious_rows(chosen: list[TreePattern], roots: list[Any]) -> tuple[list[Row]
     for document, root in enumerate(roots):
         nodes = naive.document(root)
         for number, pattern in enumerate(chosen):
-            bound = bound_of(number, pattern, Tables())
+            bound = bound_of(number, pattern)
             for embedding in naive.embeddings(pattern, nodes):
                 for node, above in enumerate(bound.above):
                     if above != NOT_BOUND:

@@ -1,67 +1,67 @@
 """Where the variables of a linear pattern lie on a label path that the pattern ends at.
 
-It depends on the labels only, so it is worked out once for each path: as pairs of depths, from which the bound nodes of
-every node on that path follow by climbing.
+It depends on the labels only, so it is worked out once for each path: as pairs of depths, from which the bound nodes
+of every node on that path follow by climbing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from feedweir.plan.predicates import PatternNode
+from feedweir.match.trees.steps import ANY_ATTRIBUTE, ANY_ELEMENT
+
+Step = tuple[int, int]
+"""(axis, label)."""
 
 
 def alignments(
-    steps: Sequence[PatternNode], names: Sequence[str], pairs: Sequence[tuple[int, int]]
+    steps: Sequence[Step], labels: Sequence[int], pairs: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int, int]]:
     """(step2, depth1, depth2) for each pair (step1, step2) and each way; depth 0 is the root, -1 is no step1."""
-    reach = _reach(steps, names)
-    finish = _finish(steps, names)
+    reach = _reach(steps, labels)
+    finish = _finish(steps, labels)
     found: list[tuple[int, int, int]] = []
     for first, second in pairs:
         starts = sorted(reach[first] & finish[first]) if first >= 0 else [-1]
         for start in starts:
-            ends = reach[second] if first < 0 else _onwards(steps, names, first, second, start)
+            ends = reach[second] if first < 0 else _onwards(steps, labels, first, second, start)
             found += [(second, start, end) for end in sorted(ends & finish[second])]
     return found
 
 
-def _next(step: PatternNode, names: Sequence[str], depth: int) -> set[int]:
+def _next(step: Step, labels: Sequence[int], depth: int) -> set[int]:
     """The depths that a step can reach from a node at `depth`."""
-    below = (
-        range(depth + 1, len(names)) if step.axis == "//" else range(depth + 1, min(depth + 2, len(names)))
-    )
-    return {place for place in below if _fits(step.name, names[place])}
+    axis, wanted = step
+    below = range(depth + 1, len(labels) if axis else min(depth + 2, len(labels)))
+    return {place for place in below if _fits(wanted, labels[place])}
 
 
-def _fits(wanted: str, name: str) -> bool:
-    if wanted == "*":
-        return not name.startswith("@")
-    return name.startswith("@") if wanted == "@*" else wanted == name
+def _fits(wanted: int, label: int) -> bool:
+    if wanted in (ANY_ELEMENT, ANY_ATTRIBUTE):
+        return wanted & 1 == label & 1
+    return wanted == label
 
 
-def _reach(steps: Sequence[PatternNode], names: Sequence[str]) -> list[set[int]]:
+def _reach(steps: Sequence[Step], labels: Sequence[int]) -> list[set[int]]:
     reached: list[set[int]] = []
     places = {-1}
     for step in steps:
-        places = {end for start in places for end in _next(step, names, start)}
+        places = {end for start in places for end in _next(step, labels, start)}
         reached.append(places)
     return reached
 
 
-def _finish(steps: Sequence[PatternNode], names: Sequence[str]) -> list[set[int]]:
+def _finish(steps: Sequence[Step], labels: Sequence[int]) -> list[set[int]]:
     """Of each step the depths from which the steps after it can end exactly at the end of the path."""
-    finishing = [{len(names) - 1}]
+    finishing = [{len(labels) - 1}]
     for step in reversed(steps[1:]):
         later = finishing[-1]
-        finishing.append({depth for depth in range(len(names)) if _next(step, names, depth) & later})
+        finishing.append({depth for depth in range(len(labels)) if _next(step, labels, depth) & later})
     return finishing[::-1]
 
 
-def _onwards(
-    steps: Sequence[PatternNode], names: Sequence[str], first: int, second: int, start: int
-) -> set[int]:
+def _onwards(steps: Sequence[Step], labels: Sequence[int], first: int, second: int, start: int) -> set[int]:
     places = {start}
     for step in steps[first + 1 : second + 1]:
-        places = {end for place in places for end in _next(step, names, place)}
+        places = {end for place in places for end in _next(step, labels, place)}
     return places

@@ -1,130 +1,135 @@
-"""The shared automaton: which steps reach a label path, worked out once for each distinct path.
+"""The shared automaton: which steps reach a label path, worked out once for each state of it.
 
-All steps of all patterns are one automaton with a state for each step. A label path is read once: the states it
-reaches follow from those of the path above it, so the deterministic automaton is built lazily, path by path, and what
-a document costs depends on its distinct paths, not on its nodes or on the number of patterns.
+All steps of all patterns are one automaton. A label path is read once: the steps it reaches follow from those of the
+path above it, and paths that reach the same steps are in one state, so the deterministic automaton is built lazily,
+state by state, and is bounded by the patterns, not by the documents.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from feedweir.match.trees.document import PathTable
-from feedweir.match.trees.steps import EQ, EXISTS, GE, GT, LE, LT, NE, ROOT_STEP, TEXT_EQ, TEXT_NE, Atom
+from feedweir.match.trees.limbs import Comparisons
+from feedweir.match.trees.postings import Layout, offsets, stretches
+from feedweir.match.trees.steps import ANY_ATTRIBUTE, ANY_ELEMENT, OPERATIONS, ROOT_STEP, TEXT_EQ, TEXT_NE
 
 Ints = NDArray[np.int32]
-Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class PathFacts:
-    """What a label path decides: the steps that reach it, and the atoms a node there can make true."""
+class State(NamedTuple):
+    """What the label paths of a state decide."""
 
     reached: Ints
     spreading: Ints
-    """States above or at this path from which a `//` step can start."""
-    branching: Ints
-    """The reached steps at which patterns branch."""
-    exists: Ints
-    """Atoms that a node on this path makes true by being there."""
-    text_equal: Mapping[str, Ints]
-    text_unequal: tuple[tuple[str, int], ...]
-    ranges: tuple[tuple[int, Floats, Ints], ...]
-    """(operation, sorted numbers, atoms in that order)."""
-
-    @property
-    def compares_text(self) -> bool:
-        return bool(self.text_equal or self.text_unequal)
-
-    @property
-    def needs_values(self) -> bool:
-        return self.compares_text or bool(self.ranges)
+    """Steps above or at these paths from which a `//` step can start."""
+    atoms: Ints
+    """Atoms that a node here can make true, by operation and then by what they compare with."""
+    ops: Longs
+    """The atoms of operation o are ops[o] to ops[o + 1]."""
+    forks: Ints
+    """Steps reached at which patterns branch, ascending."""
 
 
-@dataclass(frozen=True, slots=True)
-class Edges:
-    """The transitions of one axis and one name."""
+class Facts(NamedTuple):
+    """All states, as the kernels read them."""
 
-    sources: Ints
-    targets: Ints
+    atoms: Ints
+    ops: Longs
+    forks_ptr: Longs
+    forks: Ints
+    needs_text: NDArray[np.bool_]
+    needs_number: NDArray[np.bool_]
 
 
-@dataclass(slots=True)
 class Automaton:
-    """States are steps; `facts` is the lazily built deterministic part."""
-
-    edges: Mapping[tuple[str, str], Edges]
-    spreads: NDArray[np.bool_]
-    """Of each state: whether a `//` step starts there."""
-    branches: NDArray[np.bool_]
-    """Of each state: whether a pattern branches there."""
-    atoms_of: Mapping[int, tuple[int, ...]]
-    atoms: Sequence[Atom]
-    facts: dict[int, PathFacts] = field(default_factory=dict)
-
-    def path_facts(self, path: int, table: PathTable) -> PathFacts:
-        known = self.facts.get(path)
-        if known is None:
-            known = self._start() if path == 0 else self._after(path, table)
-            self.facts[path] = known
-        return known
-
-    def _start(self) -> PathFacts:
+    def __init__(self, layout: Layout, comparisons: Comparisons) -> None:
+        self._layout = layout
+        self._op_of = comparisons.op[layout.atoms.compared]
+        self._edges = _edges_of(layout.steps)
+        self._spreads = np.zeros(len(layout.steps), np.bool_)
+        self._spreads[layout.steps[layout.steps[:, 1] == 1, 0]] = True
+        self.states: list[State] = []
+        self._known: dict[tuple[bytes, bytes], int] = {}
+        self._next: dict[tuple[int, int], int] = {}
+        self._facts: Facts | None = None
+        self.size = 0
         root = np.array([ROOT_STEP], np.int32)
-        return self._facts(root, root[self.spreads[root]])
+        self._state(root, root[self._spreads[root]])
 
-    def _after(self, path: int, table: PathTable) -> PathFacts:
-        above = self.path_facts(table.parents[path], table)
-        label = table.labels[path]
-        names = (label, "@*" if label.startswith("@") else "*")
-        found = [self._targets("/", name, above.reached) for name in names]
-        found += [self._targets("//", name, above.spreading) for name in names]
-        reached = np.unique(np.concatenate(found))
-        spreading = np.union1d(above.spreading, reached[self.spreads[reached]])
-        return self._facts(reached, spreading.astype(np.int32))
+    def after(self, state: int, label: int) -> int:
+        """The state of a path that goes on with a label."""
+        key = (state, label)
+        if key not in self._next:
+            above = self.states[state]
+            names = (label, ANY_ATTRIBUTE if label & 1 else ANY_ELEMENT)
+            found = [self._targets(0, name, above.reached) for name in names]
+            found += [self._targets(1, name, above.spreading) for name in names]
+            reached = np.unique(np.concatenate(found))
+            spreading = np.union1d(above.spreading, reached[self._spreads[reached]]).astype(np.int32)
+            self._next[key] = self._state(reached, spreading)
+        return self._next[key]
 
-    def _targets(self, axis: str, name: str, sources: Ints) -> Ints:
-        edges = self.edges.get((axis, name))
+    def facts(self) -> Facts:
+        if self._facts is None:
+            self._facts = _facts_of(self.states)
+        return self._facts
+
+    def _targets(self, axis: int, name: int, sources: Ints) -> Ints:
+        edges = self._edges.get((axis, name))
         if edges is None or not len(sources):
             return np.empty(0, np.int32)
-        marked = np.zeros(len(self.spreads), np.bool_)
+        marked = np.zeros(len(self._spreads), np.bool_)
         marked[sources] = True
-        return edges.targets[marked[edges.sources]]
+        return edges[1][marked[edges[0]]]
 
-    def _facts(self, reached: Ints, spreading: Ints) -> PathFacts:
-        atoms = [atom for step in reached.tolist() for atom in self.atoms_of.get(step, ())]
-        by_kind: dict[int, list[int]] = {}
-        for atom in atoms:
-            by_kind.setdefault(self.atoms[atom].op, []).append(atom)
-        equal: dict[str, list[int]] = {}
-        for atom in by_kind.get(TEXT_EQ, ()):
-            equal.setdefault(self.atoms[atom].text, []).append(atom)
-        return PathFacts(
-            reached,
-            spreading,
-            reached[self.branches[reached]],
-            np.array(by_kind.get(EXISTS, []), np.int32),
-            {text: np.array(atoms, np.int32) for text, atoms in equal.items()},
-            tuple((self.atoms[atom].text, atom) for atom in by_kind.get(TEXT_NE, ())),
-            tuple(self._range(op, by_kind[op]) for op in (EQ, NE, LT, LE, GT, GE) if op in by_kind),
-        )
+    def _state(self, reached: Ints, spreading: Ints) -> int:
+        key = (reached.tobytes(), spreading.tobytes())
+        if key not in self._known:
+            self._known[key] = len(self.states)
+            self.states.append(self._made(reached, spreading))
+            self.size += 3 * len(reached) + 2 * len(spreading) + len(self.states[-1].atoms)
+            self._facts = None
+        return self._known[key]
 
-    def _range(self, op: int, atoms: list[int]) -> tuple[int, Floats, Ints]:
-        numbers = np.array([self.atoms[atom].number for atom in atoms])
-        order = np.argsort(numbers, kind="stable")
-        return op, numbers[order], np.array(atoms, np.int32)[order]
+    def _made(self, reached: Ints, spreading: Ints) -> State:
+        known = self._layout.atoms
+        starts = known.ptr[reached]
+        atoms = stretches(starts, known.ptr[reached + 1] - starts)
+        atoms = atoms[np.argsort(known.compared[atoms], kind="stable")]
+        ops = np.searchsorted(self._op_of[atoms], np.arange(OPERATIONS + 1))
+        forks = self._layout.fork_of_step[reached]
+        return State(reached, spreading, atoms.astype(np.int32), ops, forks[forks >= 0])
 
 
-def edges_of(steps: Mapping[tuple[int, str, str], int]) -> dict[tuple[str, str], Edges]:
-    """The transitions of all steps, by axis and name."""
-    grouped: dict[tuple[str, str], list[tuple[int, int]]] = {}
-    for (parent, axis, name), step in steps.items():
-        grouped.setdefault((axis, name), []).append((parent, step))
-    return {
-        key: Edges(*(np.array(column, np.int32) for column in zip(*pairs, strict=True)))
-        for key, pairs in grouped.items()
-    }
+def _edges_of(steps: Ints) -> dict[tuple[int, int], tuple[Ints, Ints]]:
+    """The steps of each axis and label: those they start from, and themselves."""
+    return dict(_grouped(steps))
+
+
+def _grouped(steps: Ints) -> Iterator[tuple[tuple[int, int], tuple[Ints, Ints]]]:
+    order = 1 + np.lexsort((steps[1:, 2], steps[1:, 1]))
+    keys = steps[order][:, 1:]
+    starts = np.flatnonzero(np.any(keys[1:] != keys[:-1], axis=1)) + 1
+    for targets in np.split(order.astype(np.int32), starts) if len(order) else []:
+        _, axis, label = steps[targets[0]].tolist()
+        yield (axis, label), (np.ascontiguousarray(steps[targets, 0]), targets)
+
+
+def _facts_of(states: list[State]) -> Facts:
+    before = offsets(np.array([len(state.atoms) for state in states]))
+    ops = np.stack([state.ops for state in states]) + before[:-1, None]
+    has_text = ops[:, TEXT_NE + 1] > ops[:, TEXT_EQ]
+    has_number = ops[:, OPERATIONS] > ops[:, TEXT_NE + 1]
+    return Facts(
+        np.concatenate([state.atoms for state in states]),
+        ops,
+        offsets(np.array([len(state.forks) for state in states])),
+        np.concatenate([state.forks for state in states]),
+        has_text,
+        has_number,
+    )

@@ -1,46 +1,59 @@
 """A set of tree patterns compiled into one matcher.
 
-Patterns without comparisons are decided by the document's shape, and shapes repeat, so their answers are remembered by
-shape. Patterns with comparisons are found by their most selective atom; what branches is then verified on the document.
+A batch of documents goes through three kernels: bytes to nodes on label paths (`read_kernels`), nodes to the values
+that patterns compare (`value_kernels`), atoms to patterns (`find_kernels`). Between them Python only works out the
+states of label paths that were never met.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from feedweir.errors import LanguageError
-from feedweir.match.trees import embed_kernels as kernels
-from feedweir.match.trees.automaton import Automaton, PathFacts, edges_of
-from feedweir.match.trees.branch_kernels import held
-from feedweir.match.trees.document import DocumentTree, PathTable, TreeBounds, parse_tree, tree_of
-from feedweir.match.trees.parts import PartMemory, parts_of
-from feedweir.match.trees.reading import Values, nodes_by_path, structure_of, values_at
-from feedweir.match.trees.rows import PatternRows, Postings, offsets, postings_of, rows_of
-from feedweir.match.trees.satisfied import NONE, atoms_of_numbers, atoms_of_texts
-from feedweir.match.trees.shapes import ShapeTable, reduced, shape_of
-from feedweir.match.trees.steps import FlatPattern, Tables, canonical, flatten, in_order
-from feedweir.match.trees.witnesses import Aligned, Bound, Witnesses, align, bound_of, witnesses_of
-from feedweir.plan.predicates import PatternNode, TreePattern
+from feedweir.errors import DocumentError
+from feedweir.match.trees.automaton import Automaton
+from feedweir.match.trees.document import DocumentTree, TreeBounds, tree_of, written_plainly
+from feedweir.match.trees.find_kernels import Scratch, find_batch
+from feedweir.match.trees.limbs import MAX_PATTERN_NODES, Vocabulary, grow
+from feedweir.match.trees.names import names_of
+from feedweir.match.trees.paths import PathTable
+from feedweir.match.trees.postings import Layout, layout_of
+from feedweir.match.trees.read_kernels import ODD, TOO_LARGE, Batch, read_batch
+from feedweir.match.trees.steps import EXISTS, number_of
+from feedweir.match.trees.value_kernels import LENGTHS, evaluate
+from feedweir.match.trees.witnesses import Witnesses, Witnessing
+from feedweir.plan.predicates import TreePattern
 
 Ints = NDArray[np.int32]
-MAX_PATTERN_NODES = 63
-MAX_ROOM = 1 << 24
-"""Places of nodes that parts of patterns may hold before they are forgotten."""
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+_CHUNK_BYTES = 8_000_000
+_MEMORY_SLOTS = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
-class PathSet:
-    """What a set of label paths decides."""
+class TreeMatches:
+    """What documents have: patterns[ptr[d] : ptr[d + 1]] are those of document d, ascending."""
 
-    exists: Ints
-    """Atoms that are true because nodes are there, each once."""
-    only: Ints
-    """Of each branching step the place, among the paths, of the only one that it reaches; -1 for none and several."""
+    ptr: Longs
+    patterns: Ints
+    refused: dict[int, DocumentError]
+    """Documents beyond a bound, which have none."""
+
+    def of(self, document: int) -> Ints:
+        return self.patterns[self.ptr[document] : self.ptr[document + 1]]
+
+
+class ReadBatch(NamedTuple):
+    """Some documents as arrays; `start` is the number of the first of them."""
+
+    start: int
+    batch: Batch
+    refused: dict[int, DocumentError]
 
 
 @dataclass(slots=True)
@@ -48,30 +61,8 @@ class TreeMemory:
     """What a set remembers of documents seen: never changes an answer, is emptied when full."""
 
     max_paths: int = 100_000
-    max_shapes: int = 1_000_000
-    max_remembered: int = 20_000_000
-    """Answers held by shape, counted in matched patterns."""
-    paths: PathTable = field(default_factory=PathTable)
-    shapes: ShapeTable = field(default_factory=ShapeTable)
-    by_shape: dict[int, Ints] = field(default_factory=dict)
-    aligned: dict[int, Aligned | None] = field(default_factory=dict)
-    path_sets: dict[tuple[int, ...], PathSet] = field(default_factory=dict)
-    remembered: int = 0
-    remembered_paths: int = 0
-
-    def remember_paths(self, paths: tuple[int, ...], known: PathSet) -> None:
-        self.remembered_paths += len(known.exists) + len(known.only) + len(paths)
-        if self.remembered_paths > self.max_remembered:
-            self.path_sets.clear()
-            self.remembered_paths = 0
-        self.path_sets[paths] = known
-
-    def remember(self, shape: int, matched: Ints) -> None:
-        self.remembered += len(matched) + 16
-        if self.remembered > self.max_remembered:
-            self.by_shape.clear()
-            self.remembered = len(matched) + 16
-        self.by_shape[shape] = matched
+    max_facts: int = 50_000_000
+    """Steps and atoms held in states of the automaton."""
 
 
 class TreeSet:
@@ -80,249 +71,189 @@ class TreeSet:
     def __init__(self, patterns: Sequence[TreePattern], bounds: TreeBounds) -> None:
         self.bounds = bounds
         self.count = len(patterns)
-        self._tables = Tables()
-        numbers: dict[PatternNode, int] = {}
-        members: list[list[int]] = []
-        for index, pattern in enumerate(patterns):
-            number = numbers.setdefault(canonical(pattern.root), len(members))
-            if number == len(members):
-                members.append([])
-            members[number].append(index)
-        flat = in_order([flatten(TreePattern(root), self._tables) for root in numbers], self._tables)
-        self._members_ptr = np.concatenate([[0], np.cumsum([len(group) for group in members])]).astype(
-            np.int64
-        )
-        self._members = np.array([index for group in members for index in group], np.int32)
-        self._flat = flat
-        self._rows: PatternRows = rows_of(flat, self._tables)
-        compares = [pattern.compares for pattern in flat]
-        branching = [pattern.branching for pattern in flat]
-        self._branch_ptr = offsets([len(steps) for steps in branching])
-        self._branch_steps = np.array([step for steps in branching for step in steps], np.int32)
-        self._parts = parts_of(self._rows, [p for p, steps in enumerate(branching) if steps])
-        self._part_memory = PartMemory(len(self._parts.label))
-        everyone = range(len(flat))
-        self._plain: Postings = postings_of([p for p in everyone if not compares[p]], flat, self._tables)
-        self._comparing: Postings = postings_of([p for p in everyone if compares[p]], flat, self._tables)
-        self._bound: tuple[Bound, ...] = tuple(
-            bound_of(index, pattern, self._tables)
-            for index, pattern in enumerate(patterns)
-            if _binds(pattern.root)
-        )
-        self._bound_rows: PatternRows = rows_of([bound.flat for bound in self._bound], self._tables)
-        unaligned = [number for number, bound in enumerate(self._bound) if not bound.is_linear]
-        flat_bound = [bound.flat for bound in self._bound]
-        self._bound_postings: Postings = postings_of(unaligned, flat_bound, self._tables)
-        self.linear_by_atom: dict[int, list[int]] = {}
-        for number, bound in enumerate(self._bound):
-            if bound.is_linear:
-                self.linear_by_atom.setdefault(bound.flat.atoms[0], []).append(number)
-        self._is_true = np.zeros(len(self._tables.atoms), np.bool_)
-        self._memory = TreeMemory()
-        self._automaton = self._fresh_automaton()
+        self.memory = TreeMemory()
+        grown = grow(patterns)
+        self._limbs = grown.limbs
+        self._comparisons = grown.comparisons
+        self.vocabulary: Vocabulary = grown.vocabulary
+        self.layout: Layout = layout_of(grown)
+        self._elements = names_of(list(grown.vocabulary.elements))
+        self._attributes = names_of(list(grown.vocabulary.attributes))
+        self._texts = names_of(list(grown.vocabulary.texts))
+        self._has_length = np.zeros(LENGTHS + 1, np.bool_)
+        self._has_length[np.minimum(np.diff(self._texts.ptr), LENGTHS)] = True
+        self._scratch = _scratch(self.layout, self.count)
+        self._witnessing = Witnessing(patterns, self.vocabulary, self.layout, bounds)
+        self._paths: PathTable
+        self._automaton: Automaton
+        self._state_of: Ints
+        self._forget()
 
     def matches(self, document: bytes | str | Any) -> Ints:
         """The numbers of the patterns that a document (XML text, or an lxml element) has, in order."""
-        self._forget_when_full()
-        tree = self.read(document)
-        groups = self._matched(tree)
-        if len(self._members) == len(self._members_ptr) - 1:  # each pattern is a group of its own
-            return np.sort(self._members[groups])
-        starts = self._members_ptr[groups]
-        sizes = self._members_ptr[groups + 1] - starts
-        again = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
-        return np.sort(self._members[again + np.arange(len(again))])
+        found = self.matches_of([self.read(document)])
+        if found.refused:
+            raise found.refused[0]
+        return found.patterns
+
+    def matches_of(self, documents: Iterable[DocumentTree]) -> TreeMatches:
+        """The patterns of each document."""
+        ptr, patterns = [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
+        refused: dict[int, DocumentError] = {}
+        for read in self._read(tuple(documents)):
+            part_ptr, found = self._found(read.batch)
+            ptr.append(part_ptr[1:] + ptr[-1][-1])
+            patterns.append(found)
+            refused |= read.refused
+        return TreeMatches(np.concatenate(ptr), np.concatenate(patterns), refused)
 
     def witnesses(self, documents: Iterable[bytes | str | Any]) -> Witnesses:
         """How each document has the patterns with variables: documents are numbered in the given order."""
-        self._forget_when_full()
-        trees = [self.read(document) for document in documents]
-        return self.witnesses_of_trees(trees)
+        return self.witnesses_of_trees([self.read(document) for document in documents])
 
     def witnesses_of_trees(self, trees: Sequence[DocumentTree]) -> Witnesses:
-        return witnesses_of(self, trees)
+        return self._witnessing.of(self, self._read(tuple(trees)))
 
     def read(self, document: bytes | str | Any) -> DocumentTree:
-        """The document as arrays; paths are numbered by this set's memory."""
-        root = parse_tree(document) if isinstance(document, bytes | str) else document
-        return tree_of(root, self._memory.paths, self.bounds)
+        """A document to be matched; what cannot be parsed is refused here, what is too large when it is matched."""
+        return tree_of(document)
 
-    # What follows is read by `witnesses`.
+    # What follows is also read by `witnesses`.
 
-    @property
-    def bound(self) -> tuple[Bound, ...]:
-        return self._bound
-
-    @property
-    def bound_rows(self) -> PatternRows:
-        return self._bound_rows
-
-    @property
-    def labels(self) -> dict[str, int]:
-        return self._tables.labels
-
-    @property
-    def paths(self) -> PathTable:
-        return self._memory.paths
-
-    def facts(self, paths: Iterable[int]) -> dict[int, PathFacts]:
-        return {path: self._automaton.path_facts(path, self._memory.paths) for path in paths}
-
-    def aligned(self, path: int) -> Aligned | None:
-        """What each node of a path binds in linear patterns, remembered."""
-        memory = self._memory.aligned
-        if path not in memory:
-            exists = self._automaton.path_facts(path, self._memory.paths).exists
-            memory[path] = align(self, path, exists.tolist())
-        return memory[path]
-
-    def bound_candidates(
-        self, tree: DocumentTree, nodes: dict[int, Ints], facts: dict[int, PathFacts]
-    ) -> tuple[Ints, Values]:
-        """The branching patterns with variables that the document may have, and the values they compare."""
-        values, _, atoms = self._true_atoms(tree, nodes, facts)
-        return np.unique(self._candidates(self._bound_postings, atoms, atoms)), values
-
-    def _fresh_automaton(self) -> Automaton:
-        tables = self._tables
-        edges = edges_of(tables.steps)
-        spreads = np.zeros(len(tables.steps) + 1, np.bool_)
-        for (axis, _), pairs in edges.items():
-            if axis == "//":
-                spreads[pairs.sources] = True
-        atoms_of: dict[int, list[int]] = {}
-        for atom, number in tables.atoms.items():
-            atoms_of.setdefault(atom.step, []).append(number)
-        frozen = {step: tuple(atoms) for step, atoms in atoms_of.items()}
-        branches = np.zeros(len(spreads), np.bool_)
-        branches[self._branch_steps] = True
-        return Automaton(edges, spreads, branches, frozen, list(tables.atoms))
-
-    def _forget_when_full(self) -> None:
-        memory = self._memory
-        if len(memory.paths.labels) > memory.max_paths or len(memory.shapes.numbers) > memory.max_shapes:
-            self._memory = TreeMemory(memory.max_paths, memory.max_shapes, memory.max_remembered)
-            self._automaton.facts.clear()
-
-    def _matched(self, tree: DocumentTree) -> Ints:
-        nodes = nodes_by_path(tree.paths)
-        facts = self.facts(nodes)
-        plain = self._by_shape(tree, facts) if len(self._plain.patterns) else NONE
-        if not len(self._comparing.patterns):
-            return plain
-        return np.concatenate([plain, self._by_values(tree, nodes, facts)])
-
-    def _by_shape(self, tree: DocumentTree, facts: dict[int, PathFacts]) -> Ints:
-        shape, shapes = shape_of(tree, self._memory.shapes)
-        known = self._memory.by_shape.get(shape)
-        if known is None:
-            atoms = self._path_set(facts).exists
-            candidates = self._candidates(self._plain, atoms, atoms)
-            values = Values(np.empty(0, np.int32), np.empty(0))
-            known = self._verified(candidates, reduced(tree, shapes), values)
-            self._memory.remember(shape, known)
-        return known
-
-    def _by_values(self, tree: DocumentTree, nodes: dict[int, Ints], facts: dict[int, PathFacts]) -> Ints:
-        values, compared, atoms = self._true_atoms(tree, nodes, facts)
-        return self._verified(self._candidates(self._comparing, compared, atoms), tree, values)
-
-    def _true_atoms(
-        self, tree: DocumentTree, nodes: dict[int, Ints], facts: dict[int, PathFacts]
-    ) -> tuple[Values, Ints, Ints]:
-        """The comparisons that hold somewhere, and all atoms that are true: each once."""
-        values, by_path = values_at(tree, nodes, facts, self._tables.texts)
-        found: list[Ints] = [NONE]
-        for path, texts in by_path.items():
-            found += atoms_of_texts(facts[path], texts)
-            if facts[path].ranges:
-                found += atoms_of_numbers(facts[path], values.numbers[nodes[path]].tolist())
-        compared = self._each_once(found)
-        return values, compared, np.concatenate([compared, self._path_set(facts).exists])
-
-    def _each_once(self, parts: list[Ints]) -> Ints:
-        """The atoms of the parts without repetitions."""
-        atoms: Ints = kernels.each_once(np.concatenate(parts), self._is_true)
-        self._is_true[atoms] = False
-        return atoms
-
-    def _path_set(self, facts: dict[int, PathFacts]) -> PathSet:
-        """What the paths of a document decide together, remembered: documents of a kind have the same paths."""
-        key = tuple(facts)
-        known = self._memory.path_sets.get(key)
-        if known is None:
-            exists = self._each_once([NONE, *(fact.exists for fact in facts.values())])
-            only = np.full(len(self._tables.steps) + 1, -1, np.int32)
-            reached = np.zeros(len(only), np.int32)
-            for place, fact in enumerate(facts.values()):
-                only[fact.branching] = place
-                reached[fact.branching] += 1
-            only[reached > 1] = -1
-            known = PathSet(exists, only)
-            self._memory.remember_paths(key, known)
-        return known
-
-    def _candidates(self, postings: Postings, listed: Ints, atoms: Ints) -> Ints:
-        """The patterns listed under some atoms, of which all atoms are true."""
-        self._is_true[atoms] = True
-        found: Ints = kernels.survivors(
-            listed, postings.ptr, postings.patterns, postings.rest_ptr, postings.rest, self._is_true
+    def found_with_values(self, batch: Batch) -> tuple[Longs, Ints, Floats]:
+        """(ptr, patterns, numbers of nodes) of a batch; the texts of its nodes are filled in."""
+        facts = self._automaton.facts()
+        numbers, odd = evaluate(
+            batch, self._state_of, facts.needs_text, facts.needs_number, self._texts, self._has_length
         )
-        self._is_true[atoms] = False
-        return found
-
-    def _verified(self, candidates: Ints, tree: DocumentTree, values: Values) -> Ints:
-        """The candidates that the document has; atoms decide those that branch at single nodes, or nowhere."""
-        doubted = self._doubted(candidates, tree)
-        doubtful = candidates[doubted]
-        if not len(doubtful):
-            return candidates
-        structure = structure_of(tree, self._memory.paths, self._tables.labels)
-        had = held(
-            doubtful,
-            (self._parts.root, self._parts.root_axis),
-            self._parts.columns,
-            (structure.lists_ptr, structure.lists, structure.label, structure.parent, tree.elements),
-            (values.texts, values.numbers),
-            values.by_text(),
-            values.by_number(),
-            self._part_memory.columns,
-            MAX_ROOM,
+        for node in odd.tolist():
+            start, stop = batch.spans[node].tolist()
+            numbers[node] = number_of(batch.chars[start:stop].tobytes().decode())
+        ptr, patterns = find_batch(
+            batch,
+            numbers,
+            self._state_of,
+            facts,
+            self._comparisons,
+            self.layout.atoms,
+            self.layout.postings,
+            self.layout.groups,
+            self.layout.checks,
+            self._limbs,
+            self._scratch,
+            self.vocabulary.labels,
         )
-        return np.concatenate([candidates[~doubted], doubtful[had]])
+        return ptr, patterns, numbers
 
-    def _doubted(self, candidates: Ints, tree: DocumentTree) -> NDArray[np.bool_]:
-        used, counts = np.unique(tree.paths, return_counts=True)
-        paths = self._path_set(self.facts(used.tolist()))
-        found: NDArray[np.bool_] = kernels.doubtful(
-            candidates, self._branch_ptr, self._branch_steps, paths.only, counts
-        )
-        return found
+    def exists(self, path: int) -> Ints:
+        """The atoms that a node on a path makes true by being there."""
+        state = self._automaton.states[int(self._state_of[path])]
+        return state.atoms[state.ops[EXISTS] : state.ops[EXISTS + 1]]
+
+    def path_labels(self, path: int) -> tuple[int, ...]:
+        return self._paths.labels(path)
+
+    def _found(self, batch: Batch) -> tuple[Longs, Ints]:
+        ptr, patterns, _ = self.found_with_values(batch)
+        return ptr, patterns
+
+    def _read(self, trees: Sequence[DocumentTree]) -> Iterator[ReadBatch]:
+        """The documents as arrays, some at a time."""
+        start = 0
+        for stop in _chunks([len(tree.xml) for tree in trees]):
+            if len(self._paths) > self.memory.max_paths or self._automaton.size > self.memory.max_facts:
+                self._forget()
+            yield self._read_chunk(trees[start:stop], start)
+            start = stop
+
+    def _read_chunk(self, trees: Sequence[DocumentTree], start: int) -> ReadBatch:
+        batch, status = self._arrays([tree.xml for tree in trees])
+        if (status == ODD).any():
+            plain = [
+                written_plainly(tree.root) if is_odd else tree.xml
+                for tree, is_odd in zip(trees, (status == ODD).tolist(), strict=True)
+            ]
+            batch, status = self._arrays(plain)
+        refused = {
+            start + place: _too_large(self.bounds) for place in np.flatnonzero(status == TOO_LARGE).tolist()
+        }
+        return ReadBatch(start, batch, refused)
+
+    def _arrays(self, written: Sequence[bytes]) -> tuple[Batch, NDArray[np.int8]]:
+        xml = np.frombuffer(bytearray().join(written), np.uint8)
+        starts = np.concatenate([[0], np.cumsum([len(one) for one in written])])
+        has_room = False
+        while not has_room:
+            batch, status, has_room = read_batch(
+                xml,
+                starts,
+                self._elements,
+                self._attributes,
+                self._paths.room,
+                self.bounds.max_nodes,
+                self.bounds.max_depth,
+            )
+            if not has_room:
+                self._paths.grow()
+        self._learn_paths()
+        return batch, status
+
+    def _learn_paths(self) -> None:
+        """Find the states of paths that are new."""
+        known = len(self._state_of)
+        if known == len(self._paths):
+            return
+        states = self._state_of.tolist()
+        room = self._paths.room
+        for path in range(known, len(self._paths)):
+            states.append(self._automaton.after(states[room.parent[path]], int(room.label[path])))
+        self._state_of = np.array(states, np.int32)
+
+    def _forget(self) -> None:
+        self._paths = PathTable()
+        self._automaton = Automaton(self.layout, self._comparisons)
+        self._state_of = np.zeros(1, np.int32)
+        self._witnessing.forget()
+
+
+def _scratch(layout: Layout, count: int) -> Scratch:
+    forks = int(layout.fork_of_step.max(initial=-1)) + 1
+    atoms = len(layout.atoms.step)
+    return Scratch(
+        np.zeros(2, np.int64),
+        np.zeros(atoms, np.bool_),
+        np.zeros(forks, np.int64),
+        np.zeros(forks, np.int64),
+        np.zeros(forks, np.int64),
+        np.zeros(len(layout.checks.limb), np.int64),
+        np.zeros(len(layout.checks.limb), np.bool_),
+        np.zeros((count + 63) // 64, np.uint64),
+        np.zeros(atoms, np.int32),
+        np.zeros(len(layout.groups.access), np.int32),
+        np.full(_MEMORY_SLOTS, -1, np.int64),
+        np.zeros(2 * MAX_PATTERN_NODES, np.int64),
+    )
+
+
+def _chunks(sizes: Sequence[int]) -> Iterator[int]:
+    """Where to cut, so that what is read at once is bounded; a large document stands alone."""
+    held = 0
+    for place, size in enumerate(sizes):
+        if place and held + size > _CHUNK_BYTES:
+            yield place
+            held = 0
+        held += size
+    if sizes:
+        yield len(sizes)
+
+
+def _too_large(bounds: TreeBounds) -> DocumentError:
+    return DocumentError(
+        f"the document has more than {bounds.max_nodes:,} nodes or is deeper than {bounds.max_depth}",
+        hint="split it into its items, or raise the bound",
+    )
 
 
 def compile_trees(patterns: Iterable[TreePattern], *, bounds: TreeBounds | None = None) -> TreeSet:
     """The matcher of these patterns; `LanguageError` for a pattern too large to be one."""
-    chosen = tuple(patterns)
-    for pattern in chosen:
-        check_pattern(pattern)
-    return TreeSet(chosen, bounds or TreeBounds())
-
-
-def check_pattern(pattern: TreePattern) -> None:
-    """Refuse what the kernels cannot hold; callers with many patterns refuse only the one."""
-    if _size(pattern.root) > MAX_PATTERN_NODES:
-        raise LanguageError(
-            f"a tree pattern of {_size(pattern.root)} steps is too large",
-            hint=f"at most {MAX_PATTERN_NODES} steps",
-        )
-
-
-def _size(node: PatternNode) -> int:
-    return 1 + sum(_size(child) for child in node.children)
-
-
-def _binds(node: PatternNode) -> bool:
-    return bool(node.variable) or any(_binds(child) for child in node.children)
-
-
-__all__ = ["FlatPattern", "TreeSet", "compile_trees"]
+    return TreeSet(tuple(patterns), bounds or TreeBounds())

@@ -1,8 +1,9 @@
-"""Embeddings of tree patterns in a document, on flat arrays.
+"""Embeddings of tree patterns in a document, on flat arrays: what their variables bind.
 
 Bottom-up, `fits[v]` is the list of nodes under which the branch of pattern node v fits: the nodes of v's name that
 satisfy its comparison and have, for each child of v, a node of the child's list below them. Time is the sum of the
-lists' lengths, whatever the shape of the document. Top-down, what no fitting node of the step above reaches is dropped.
+lists' lengths, whatever the shape of the document. Top-down, what no fitting node of the step above reaches is
+dropped.
 """
 
 from __future__ import annotations
@@ -10,101 +11,81 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-_ELEMENT_LIST = -1
-_ATTRIBUTE_LIST = -2
+from feedweir.match.trees.fit_kernels import compares
+from feedweir.match.trees.steps import ANY_ATTRIBUTE, ANY_ELEMENT, END, LABEL, PARENT, TEXT
+
+_STACK = 4096
 
 
 @njit(cache=True)
-def survivors(found, ptr, postings, rest_ptr, rest, is_true):  # type: ignore[no-untyped-def]
-    """The patterns listed under the found atoms all of whose other atoms are true."""
-    total = 0
-    for atom in found:
-        total += ptr[atom + 1] - ptr[atom]
-    kept = np.empty(total, np.int32)
-    count = 0
-    for atom in found:
-        for place in range(ptr[atom], ptr[atom + 1]):
-            good = True
-            for other in range(rest_ptr[place], rest_ptr[place + 1]):
-                if not is_true[rest[other]]:
-                    good = False
-                    break
-            if good:
-                kept[count] = postings[place]
-                count += 1
-    return kept[:count]
+def bind_batch(batch, numbers, documents, chosen, rows, above, labels, max_rows):  # type: ignore[no-untyped-def]
+    """(rows, whether each document is complete): rows (pair, v, node1, node2) of the k-th pair of a document,
+    ascending, and a pattern that it has; a document that gives more than `max_rows` is given up."""
+    found = np.empty((1024, 4), np.int32)
+    used = 0
+    is_complete = np.ones(batch.ptr.size - 1, np.bool_)
+    pair = 0
+    while pair < documents.size:
+        document = documents[pair]
+        first, last = batch.ptr[document], batch.ptr[document + 1]
+        tree = _tree(batch.nodes[first:last], numbers[first:last], batch.elements[document], labels)
+        begin = used
+        while pair < documents.size and documents[pair] == document:
+            if is_complete[document]:
+                low, high = rows[0][chosen[pair]], rows[0][chosen[pair] + 1]
+                bound, is_whole = _bindings(
+                    low, high, rows[1:], tree, above[low:high], max_rows - (used - begin)
+                )
+                is_complete[document] = is_whole
+                if used + len(bound) > len(found):
+                    grown = np.empty((2 * (used + len(bound)), 4), np.int32)
+                    grown[:used] = found[:used]
+                    found = grown
+                found[used : used + len(bound), 0] = pair
+                found[used : used + len(bound), 1:] = bound
+                used += len(bound)
+            pair += 1
+        if not is_complete[document]:
+            used = begin
+    return found[:used].copy(), is_complete
 
 
 @njit(cache=True)
-def each_once(atoms, is_true):  # type: ignore[no-untyped-def]
-    """The atoms without repetitions, in order; all of them are made true."""
-    kept = np.empty(len(atoms), np.int32)
-    count = 0
-    for atom in atoms:
-        if not is_true[atom]:
-            is_true[atom] = True
-            kept[count] = atom
-            count += 1
-    return kept[:count]
-
-
-@njit(cache=True)
-def doubtful(patterns, branch_ptr, branch_steps, only_path, counts):  # type: ignore[no-untyped-def]
-    """Of each pattern whether true atoms leave a doubt: they do not when each branching step reaches one node only,
-    for then all branches hang off the same node. `only_path` is the one path that a step reaches, -1 for several."""
-    result = np.zeros(len(patterns), np.bool_)
-    for index in range(len(patterns)):
-        for place in range(branch_ptr[patterns[index]], branch_ptr[patterns[index] + 1]):
-            path = only_path[branch_steps[place]]
-            if path < 0 or counts[path] != 1:
-                result[index] = True
-                break
-    return result
-
-
-@njit(cache=True)
-def subtree_ends(parent, elements):  # type: ignore[no-untyped-def]
-    """The first element after each element's subtree: the largest number below it, plus one. Attributes have none."""
-    ends = np.empty(len(parent), np.int32)
-    ends[elements:] = parent[elements:]
-    for node in range(elements):
-        ends[node] = node + 1
-    for node in range(elements - 1, 0, -1):
-        ends[parent[node]] = max(ends[parent[node]], ends[node])
-    return ends
+def _tree(nodes, numbers, elements, labels):  # type: ignore[no-untyped-def]
+    """The nodes listed by name, then all elements, then all attributes; their order, that also places attributes (2n
+    for element n, 2n + 1 for its attributes), ends, parents and values."""
+    ptr = np.zeros(labels + 3, np.int64)
+    for node in range(len(nodes)):
+        if nodes[node, LABEL] >= 0:
+            ptr[nodes[node, LABEL] + 1] += 1
+    ptr[labels + 1] = elements
+    ptr[labels + 2] = len(nodes) - elements
+    ptr = np.cumsum(ptr)
+    filled = ptr[:-1].copy()
+    lists = np.empty(ptr[-1], np.int32)
+    keys = np.empty(len(nodes), np.int32)
+    for node in range(len(nodes)):
+        if nodes[node, LABEL] >= 0:
+            lists[filled[nodes[node, LABEL]]] = node
+            filled[nodes[node, LABEL]] += 1
+        kind = labels if node < elements else labels + 1
+        lists[filled[kind]] = node
+        filled[kind] += 1
+        keys[node] = 2 * node if node < elements else 2 * nodes[node, PARENT] + 1
+    ends, parent, texts = nodes[:, END].copy(), nodes[:, PARENT].copy(), nodes[:, TEXT].copy()
+    for node in range(elements, len(nodes)):
+        ends[node] = parent[node]
+    return ptr, lists, keys, ends, parent, texts, numbers
 
 
 @njit(inline="always")
 def listed(label, lists_ptr):  # type: ignore[no-untyped-def]
     """Where the nodes of a name are listed; the last two lists are all elements and all attributes."""
-    if label == _ELEMENT_LIST:
+    if label == ANY_ELEMENT:
         return len(lists_ptr) - 3
-    if label == _ATTRIBUTE_LIST:
+    if label == ANY_ATTRIBUTE:
         return len(lists_ptr) - 2
     return label
-
-
-@njit(inline="always")
-def compares(op, text, number, node, texts, numbers):  # type: ignore[no-untyped-def]
-    """Whether a node's value satisfies a comparison; the operations are numbered as in `steps`."""
-    if op == 0:
-        return True
-    if op == 1:
-        return texts[node] == text
-    if op == 2:
-        return texts[node] != text
-    value = numbers[node]
-    if op == 3:
-        return value == number
-    if op == 4:
-        return value != number
-    if op == 5:
-        return value < number
-    if op == 6:
-        return value <= number
-    if op == 7:
-        return value > number
-    return value >= number
 
 
 @njit(inline="always")
@@ -120,19 +101,16 @@ def _after(keys, nodes, start, stop, limit):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def fit(  # type: ignore[no-untyped-def]
-    first, top, last, within, label, axis, up, op, text, number,
-    lists_ptr, lists, keys, ends, parent, texts, numbers,
-    hits, starts, stops, room,
-):  # fmt: skip
-    """Fill `room` with the fitting nodes of pattern nodes top..last; False as soon as one has none.
+def _fit(first, last, rows, tree, hits, starts, stops, room):  # type: ignore[no-untyped-def]
+    """Fill `room` with the fitting nodes of pattern nodes first..last; False as soon as one has none.
 
-    The pattern begins at `first`. With `within` (not -1) the top is that node, and only what is below it is looked at.
     `starts[v - first]`, `stops[v - first]` tell where. `hits` is zero before and after: bit b of `hits[n]` is set
     while node n has a child that fits the b-th branch of the pattern node at hand.
     """
+    label, axis, up, op, text, number = rows
+    lists_ptr, lists, keys, ends, parent, texts, numbers = tree
     used = 0
-    for v in range(last - 1, top - 1, -1):
+    for v in range(last - 1, first - 1, -1):
         need = np.int64(0)
         bit = np.int64(1)
         for c in range(v + 1, last):
@@ -147,16 +125,13 @@ def fit(  # type: ignore[no-untyped-def]
         begin = used
         at = listed(label[v], lists_ptr)
         low, high = lists_ptr[at], lists_ptr[at + 1]
-        if within >= 0:
-            low = _after(keys, lists, low, high, keys[within] + (0 if v == top else 1))
-            high = low + 1 if v == top else _after(keys, lists, low, high, 2 * ends[within])
         for place in range(low, high):
             node = lists[place]
             if hits[node] & need != need:
                 continue
             if v == first and axis[v] == 0 and parent[node] >= 0:
                 continue
-            if not compares(op[v], text[v], number[v], node, texts, numbers):
+            if not compares(op[v], text[v], number[v], texts[node], numbers[node]):
                 continue
             good = True
             for c in range(v + 1, last):
@@ -243,49 +218,25 @@ def _climb(v, node, first, axis, up, wanted, parent, alive, stack):  # type: ign
 
 
 @njit(cache=True)
-def bindings(  # type: ignore[no-untyped-def]
-    first, last, label, axis, up, op, text, number,
-    lists_ptr, lists, keys, ends, parent, texts, numbers,
-    variable_above, max_rows,
-):  # fmt: skip
+def _bindings(first, last, rows, tree, variable_above, max_rows):  # type: ignore[no-untyped-def]
     """(rows, is_complete): rows (v, node1, node2) for each v with a variable (variable_above[v] >= -1).
 
     node1 is bound by the nearest variable above, or -1 when there is none. Rows may repeat.
     """
+    label, axis, up = rows[0], rows[1], rows[2]
+    parent = tree[4]
     size = last - first
     hits = np.zeros(len(parent), np.int64)
     starts = np.empty(64, np.int64)
     stops = np.empty(64, np.int64)
-    room = np.empty(_room_for(first, last, label, lists_ptr), np.int32)
-    rows = np.empty((16, 3), np.int32)
+    room = np.empty(_room_for(first, last, label, tree[0]), np.int32)
+    found_rows = np.empty((16, 3), np.int32)
     count = 0
-    if not fit(
-        first,
-        first,
-        last,
-        -1,
-        label,
-        axis,
-        up,
-        op,
-        text,
-        number,
-        lists_ptr,
-        lists,
-        keys,
-        ends,
-        parent,
-        texts,
-        numbers,
-        hits,
-        starts,
-        stops,
-        room,
-    ):
-        return rows[:0], True
+    if not _fit(first, last, rows, tree, hits, starts, stops, room):
+        return found_rows[:0], True
     alive = np.zeros((size, len(parent)), np.uint8)
     _prune(first, last, axis, up, parent, room, starts, stops, alive)
-    stack = np.empty((2 * 4096, 2), np.int32)
+    stack = np.empty((2 * _STACK, 2), np.int32)
     for v in range(first, last):
         wanted = variable_above[v - first]
         if wanted < -1:
@@ -297,17 +248,29 @@ def bindings(  # type: ignore[no-untyped-def]
             found = 1
             if wanted >= 0:
                 found = _climb(v, node, first, axis, up, wanted, parent, alive, stack)
-                if found > 4096:
-                    return rows[:count], False
+                if found > _STACK:
+                    return found_rows[:count], False
             if count + found > max_rows:
-                return rows[:count], False
-            if count + found > len(rows):
+                return found_rows[:count], False
+            if count + found > len(found_rows):
                 grown = np.empty((2 * (count + found), 3), np.int32)
-                grown[:count] = rows[:count]
-                rows = grown
+                grown[:count] = found_rows[:count]
+                found_rows = grown
             for one in range(found):
-                rows[count, 0] = v - first
-                rows[count, 1] = stack[4096 + one, 0] if wanted >= 0 else -1
-                rows[count, 2] = node
+                found_rows[count, 0] = v - first
+                found_rows[count, 1] = stack[_STACK + one, 0] if wanted >= 0 else -1
+                found_rows[count, 2] = node
                 count += 1
-    return rows[:count], True
+    return found_rows[:count], True
+
+
+@njit(cache=True)
+def gathered(chars, spans):  # type: ignore[no-untyped-def]
+    """(offsets, bytes) of stretches of text, one after the other."""
+    offsets = np.zeros(len(spans) + 1, np.int64)
+    for place in range(len(spans)):
+        offsets[place + 1] = offsets[place] + spans[place, 1] - spans[place, 0]
+    data = np.empty(offsets[-1], np.uint8)
+    for place in range(len(spans)):
+        data[offsets[place] : offsets[place + 1]] = chars[spans[place, 0] : spans[place, 1]]
+    return offsets, data

@@ -3,48 +3,37 @@
 A row of R_binW is a pair of nodes bound by a variable and by the nearest variable above it. A variable without any
 other variable above or below it is paired with the document (node -1). R_docW has the string values of the nodes that
 are bound by a variable with no variable below it: those are what joins compare.
+
+What a linear pattern binds follows from label paths, for all documents at once; a branching pattern is first found,
+as all patterns are, and then laid on the documents that have it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from feedweir.errors import DocumentError
-from feedweir.match.trees import embed_kernels as kernels
 from feedweir.match.trees.alignments import alignments
-from feedweir.match.trees.document import DocumentTree
-from feedweir.match.trees.reading import nodes_by_path, structure_of
-from feedweir.match.trees.steps import FlatPattern, Tables, flatten
+from feedweir.match.trees.bound import Bound, binds, bound_of, rows_of
+from feedweir.match.trees.document import TreeBounds
+from feedweir.match.trees.embed_kernels import bind_batch, gathered
+from feedweir.match.trees.limbs import Vocabulary
+from feedweir.match.trees.postings import Layout
+from feedweir.match.trees.read_kernels import Batch
+from feedweir.match.trees.steps import PARENT
 from feedweir.plan.predicates import TreePattern
 
 if TYPE_CHECKING:
-    from feedweir.match.trees.compiled import TreeSet
+    from feedweir.match.trees.compiled import ReadBatch, TreeSet
 
 Ints = NDArray[np.int32]
-NOT_BOUND = -2
-DOCUMENT = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A pattern with variables: its nodes as written, and of each node the nearest variable above."""
-
-    pattern: int
-    flat: FlatPattern
-    above: tuple[int, ...]
-    """By node: the node of the nearest variable above, DOCUMENT when it binds alone, NOT_BOUND when it gives no row."""
-    is_last: tuple[bool, ...]
-    """By node: bound, with no variable below it."""
-    is_linear: bool
-
-    @property
-    def pairs(self) -> tuple[tuple[int, int], ...]:
-        return tuple((above, node) for node, above in enumerate(self.above) if above != NOT_BOUND)
+_NO_ROWS = np.empty((0, 5), np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,59 +55,154 @@ class Witnesses:
     """Documents beyond a bound, which give no rows."""
 
 
-def bound_of(index: int, pattern: TreePattern, tables: Tables) -> Bound:
-    flat = flatten(pattern, tables)
-    nearest: list[int] = []
-    has_below = [False] * len(flat.nodes)
-    for node, parent in enumerate(flat.parents):
-        up = parent
-        while up >= 0 and not flat.nodes[up].variable:
-            up = flat.parents[up]
-        nearest.append(up)
-        if flat.nodes[node].variable and up >= 0:
-            has_below[up] = True
-    above = tuple(_above(flat, node, nearest[node], has_below[node]) for node in range(len(flat.nodes)))
-    last = tuple(bool(one.variable) and not has_below[node] for node, one in enumerate(flat.nodes))
-    is_chain = all(parent == node - 1 for node, parent in enumerate(flat.parents))
-    return Bound(index, flat, above, last, is_chain and not flat.compares)
-
-
-def _above(flat: FlatPattern, node: int, nearest: int, has_below: bool) -> int:
-    if not flat.nodes[node].variable or (nearest < 0 and has_below):
-        return NOT_BOUND
-    return nearest if nearest >= 0 else DOCUMENT
-
-
 @dataclass(frozen=True, slots=True)
 class Aligned:
     """The rows that every node of one label path gives: columns over linear patterns and their pairs."""
 
-    bound: Ints
+    pattern: Ints
     variable: Ints
     depth1: Ints
     depth2: Ints
 
 
-def witnesses_of(trees: TreeSet, documents: Sequence[DocumentTree]) -> Witnesses:
-    refused: dict[int, DocumentError] = {}
-    parts = [_linear_rows(trees, documents, refused)] if documents else []
-    if any(not bound.is_linear for bound in trees.bound):
-        for number, tree in enumerate(documents):
-            try:
-                parts.append(_branching_rows(trees, number, tree))
-            except DocumentError as error:
-                refused[number] = error
-    rows = np.concatenate(parts) if parts else np.empty((0, 5), np.int32)
-    rows = np.unique(rows, axis=0) if len(rows) else rows
-    rows = _within_bounds(rows, trees.bounds.max_witnesses, refused)
-    return _with_values(trees, documents, rows, refused)
+class Witnessing:
+    """The patterns with variables of a set, and what is remembered of label paths."""
 
+    def __init__(
+        self, patterns: Sequence[TreePattern], vocabulary: Vocabulary, layout: Layout, bounds: TreeBounds
+    ) -> None:
+        self._bounds = bounds
+        self._labels = vocabulary.labels
+        bound = [bound_of(index, pattern) for index, pattern in enumerate(patterns) if binds(pattern.root)]
+        self._label_of = {node.name: vocabulary.label(node.name) for one in bound for node in one.nodes}
+        self._linear: dict[int, list[Bound]] = {}
+        for one in bound:
+            if one.is_linear:
+                atom = int(layout.groups.access[layout.group_of[one.pattern]])
+                self._linear.setdefault(atom, []).append(one)
+        branching = [one for one in bound if not one.is_linear]
+        self._place = np.full(len(patterns), -1, np.int32)
+        self._place[[one.pattern for one in branching]] = np.arange(len(branching))
+        self._rows = rows_of(branching, vocabulary)
+        self._above = np.array([above for one in branching for above in one.above], np.int32)
+        self._has_branching = bool(branching)
+        self._last = np.unique(
+            np.array(
+                [_key(one.pattern, node) for one in bound for node, last in enumerate(one.is_last) if last],
+                np.int64,
+            )
+        )
+        self._aligned: dict[int, Aligned | None] = {}
 
-def _within_bounds(rows: Ints, limit: int, refused: dict[int, DocumentError]) -> Ints:
-    counts = np.bincount(rows[:, 0]) if len(rows) else np.empty(0, np.int64)
-    for number in np.flatnonzero(counts > limit).tolist():
-        refused[number] = too_many(limit)
-    return rows[~np.isin(rows[:, 0], list(refused))] if refused else rows
+    def forget(self) -> None:
+        self._aligned.clear()
+
+    def of(self, trees: TreeSet, batches: Iterable[ReadBatch]) -> Witnesses:
+        parts = [self._of_batch(trees, read) for read in batches]
+        rows = np.concatenate([_NO_ROWS, *(rows for rows, _, _, _ in parts)])
+        chosen = np.concatenate([_NO_ROWS[:, :2], *(chosen for _, chosen, _, _ in parts)])
+        values = [value for _, _, values, _ in parts for value in values]
+        refused = {number: error for _, _, _, errors in parts for number, error in errors.items()}
+        document, pattern, variable, node1, node2 = np.ascontiguousarray(rows.T)
+        return Witnesses(
+            document, pattern, variable, node1, node2, chosen[:, 0], chosen[:, 1], values, refused
+        )
+
+    def _of_batch(
+        self, trees: TreeSet, read: ReadBatch
+    ) -> tuple[Ints, Ints, list[str], dict[int, DocumentError]]:
+        """(rows, nodes with values, their values, refusals) of some documents."""
+        batch, limit = read.batch, self._bounds.max_witnesses
+        refused: dict[int, DocumentError] = {}
+        parts = [self._linear_rows(trees, batch, refused)] if self._linear else []
+        if self._has_branching:
+            parts.append(self._branching_rows(trees, batch, refused))
+        rows = _sorted_once(np.concatenate([_NO_ROWS, *parts]))
+        counts = np.bincount(rows[:, 0], minlength=1)
+        refused |= {number: too_many(limit) for number in np.flatnonzero(counts > limit).tolist()}
+        keys = _key(rows[:, 1].astype(np.int64), rows[:, 2])
+        chosen = _sorted_once(rows[np.isin(keys, self._last)][:, [0, 4]])
+        spans = batch.spans[batch.ptr[chosen[:, 0]] + chosen[:, 1]]
+        refused |= self._too_long(batch, chosen[:, 0], spans)
+        if refused:
+            kept = ~np.isin(chosen[:, 0], list(refused))
+            chosen, spans = chosen[kept], spans[kept]
+            rows = rows[~np.isin(rows[:, 0], list(refused))]
+        shift = np.array([read.start], np.int32)
+        rows[:, 0] += shift
+        chosen[:, 0] += shift
+        errors = read.refused | {read.start + number: error for number, error in refused.items()}
+        return rows, chosen, _texts(batch, spans), errors
+
+    def _too_long(self, batch: Batch, documents: Ints, spans: NDArray[np.int64]) -> dict[int, DocumentError]:
+        limit = self._bounds.max_value_chars
+        refused: dict[int, DocumentError] = {}
+        for place in np.flatnonzero(spans[:, 1] - spans[:, 0] > limit).tolist():
+            length = len(_texts(batch, spans[place : place + 1])[0])
+            if length > limit:
+                refused[int(documents[place])] = DocumentError(
+                    f"a node's string value has {length:,} characters, the bound is {limit:,}",
+                    hint="bind a node further down",
+                )
+        return refused
+
+    def _linear_rows(self, trees: TreeSet, batch: Batch, refused: dict[int, DocumentError]) -> Ints:
+        """All documents at once, path by path; a document is refused before its rows are made."""
+        limit = self._bounds.max_witnesses
+        sizes = np.diff(batch.ptr)
+        number = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+        base = np.repeat(batch.ptr[:-1], sizes)
+        parent = batch.nodes[:, PARENT] + base
+        found = [_NO_ROWS]
+        rows_of_document = np.zeros(len(sizes), np.int64)
+        for path, nodes in _by_path(batch.paths):
+            aligned = self._align(trees, path)
+            if aligned is None:
+                continue
+            rows_of_document += np.bincount(number[nodes], minlength=len(sizes)) * len(aligned.pattern)
+            over = rows_of_document > limit
+            if over.any():
+                refused.update((one, too_many(limit)) for one in np.flatnonzero(over).tolist())
+                nodes = nodes[~over[number[nodes]]]
+            chain = _chain(nodes, parent, len(trees.path_labels(path)))
+            lower = chain[:, aligned.depth2] - base[nodes][:, None]
+            upper = np.where(aligned.depth1 < 0, -1, chain[:, aligned.depth1] - base[nodes][:, None])
+            columns = (number[nodes][:, None], aligned.pattern, aligned.variable, upper, lower)
+            found.append(
+                np.stack([column.ravel() for column in np.broadcast_arrays(*columns)], axis=1).astype(
+                    np.int32
+                )
+            )
+        return np.concatenate(found)
+
+    def _align(self, trees: TreeSet, path: int) -> Aligned | None:
+        """What each node of a path binds in linear patterns, remembered."""
+        if path not in self._aligned:
+            labels = trees.path_labels(path)
+            bound = [one for atom in trees.exists(path).tolist() for one in self._linear.get(atom, ())]
+            rows = [
+                (one.pattern, *pair)
+                for one in bound
+                for pair in alignments(self._steps(one), labels, one.pairs)
+            ]
+            self._aligned[path] = Aligned(*np.array(rows, np.int32).T) if rows else None
+        return self._aligned[path]
+
+    def _steps(self, one: Bound) -> list[tuple[int, int]]:
+        return [(int(node.axis == "//"), self._label_of[node.name]) for node in one.nodes]
+
+    def _branching_rows(self, trees: TreeSet, batch: Batch, refused: dict[int, DocumentError]) -> Ints:
+        ptr, patterns, numbers = trees.found_with_values(batch)
+        documents = np.repeat(np.arange(len(ptr) - 1, dtype=np.int32), np.diff(ptr))
+        is_wanted = self._place[patterns] >= 0
+        documents, patterns = documents[is_wanted], patterns[is_wanted]
+        limit = self._bounds.max_witnesses
+        rows, is_complete = bind_batch(
+            batch, numbers, documents, self._place[patterns], self._rows, self._above, self._labels, limit
+        )
+        refused.update((one, too_many(limit)) for one in np.flatnonzero(~is_complete).tolist())
+        pair = rows[:, 0]
+        return np.column_stack([documents[pair], patterns[pair], rows[:, 1:]]).astype(np.int32)
 
 
 def too_many(limit: int) -> DocumentError:
@@ -128,40 +212,24 @@ def too_many(limit: int) -> DocumentError:
     )
 
 
-def _linear_rows(
-    trees: TreeSet, documents: Sequence[DocumentTree], refused: dict[int, DocumentError]
-) -> Ints:
-    """All documents at once, path by path; a document is refused before its rows are made."""
-    paths = np.concatenate([tree.paths for tree in documents])
-    sizes = np.array([len(tree) for tree in documents])
-    number = np.repeat(np.arange(len(documents), dtype=np.int32), sizes)
-    base = np.repeat(np.cumsum(sizes) - sizes, sizes).astype(np.int32)
-    parent = np.concatenate([tree.parent for tree in documents]) + base
-    found = [np.empty((0, 5), np.int32)]
-    rows_of = np.zeros(len(documents), np.int64)
-    for path, nodes in nodes_by_path(paths).items():
-        aligned = trees.aligned(path)
-        if aligned is None:
-            continue
-        rows_of += np.bincount(number[nodes], minlength=len(documents)) * len(aligned.bound)
-        over = rows_of > trees.bounds.max_witnesses
-        if over.any():
-            refused.update(
-                (one, too_many(trees.bounds.max_witnesses)) for one in np.flatnonzero(over).tolist()
-            )
-            nodes = nodes[~over[number[nodes]]]
-        chain = _chain(nodes, parent, trees.paths.depth(path))
-        pattern = np.array([trees.bound[bound].pattern for bound in aligned.bound.tolist()], np.int32)
-        lower = chain[:, aligned.depth2] - base[nodes][:, None]
-        upper = np.where(aligned.depth1 < 0, -1, chain[:, aligned.depth1] - base[nodes][:, None])
-        columns = (number[nodes][:, None], pattern, aligned.variable, upper, lower)
-        found.append(np.stack([column.ravel() for column in np.broadcast_arrays(*columns)], axis=1))
-    return np.concatenate(found).astype(np.int32)
+def _key(pattern: NDArray[np.int64] | int, node: Ints | int) -> NDArray[np.int64] | int:
+    return pattern << 8 | node
 
 
-def _chain(nodes: Ints, parent: Ints, depth: int) -> Ints:
+def _sorted_once(rows: Ints) -> Ints:
+    return np.unique(rows, axis=0) if len(rows) else rows.copy()
+
+
+def _by_path(paths: Ints) -> Iterable[tuple[int, NDArray[np.int64]]]:
+    """The nodes of each label path, in document order."""
+    order = np.argsort(paths, kind="stable")
+    distinct, starts = np.unique(paths[order], return_index=True)
+    return zip(distinct.tolist(), np.split(order, starts[1:]), strict=True) if len(order) else ()
+
+
+def _chain(nodes: NDArray[np.int64], parent: NDArray[np.int64], depth: int) -> NDArray[np.int64]:
     """Of each node the nodes above it, from the root (column 0) down to itself."""
-    chain = np.empty((len(nodes), depth), np.int32)
+    chain = np.empty((len(nodes), depth), np.int64)
     here = nodes
     for column in range(depth - 1, -1, -1):
         chain[:, column] = here
@@ -169,73 +237,8 @@ def _chain(nodes: Ints, parent: Ints, depth: int) -> Ints:
     return chain
 
 
-def align(trees: TreeSet, path: int, atoms: Sequence[int]) -> Aligned | None:
-    """The rows of a path, from the linear patterns that one of these atoms decides."""
-    names = trees.paths.names(path)
-    rows = [
-        (number, *pair)
-        for number in sorted({number for atom in atoms for number in trees.linear_by_atom.get(atom, ())})
-        for pair in alignments(trees.bound[number].flat.nodes, names, trees.bound[number].pairs)
-    ]
-    if not rows:
-        return None
-    return Aligned(*np.array(rows, np.int32).T)
-
-
-def _branching_rows(trees: TreeSet, number: int, tree: DocumentTree) -> Ints:
-    nodes = nodes_by_path(tree.paths)
-    facts = trees.facts(nodes)
-    candidates, values = trees.bound_candidates(tree, nodes, facts)
-    found = [np.empty((0, 5), np.int32)]
-    if len(candidates):
-        structure = structure_of(tree, trees.paths, trees.labels)
-    total = 0
-    for candidate in candidates.tolist():
-        bound = trees.bound[candidate]
-        first, last = trees.bound_rows.ptr[candidate], trees.bound_rows.ptr[candidate + 1]
-        rows, is_complete = kernels.bindings(
-            first,
-            last,
-            *trees.bound_rows.columns,
-            *structure.columns,
-            values.texts,
-            values.numbers,
-            np.array(bound.above, np.int32),
-            trees.bounds.max_witnesses - total,
-        )
-        if not is_complete:
-            raise too_many(trees.bounds.max_witnesses)
-        total += len(rows)
-        head = np.broadcast_to(np.array([number, bound.pattern], np.int32), (len(rows), 2))
-        found.append(np.hstack([head, rows]))
-    return np.concatenate(found)
-
-
-def _with_values(
-    trees: TreeSet, documents: Sequence[DocumentTree], rows: Ints, refused: dict[int, DocumentError]
-) -> Witnesses:
-    last = {
-        (bound.pattern, node)
-        for bound in trees.bound
-        for node, is_last in enumerate(bound.is_last)
-        if is_last
-    }
-    pairs = np.unique(rows[:, 1:3], axis=0) if len(rows) else np.empty((0, 2), np.int32)
-    wanted = np.array([pair for pair in map(tuple, pairs.tolist()) if pair in last], np.int32).reshape(-1, 2)
-    keys = rows[:, 1].astype(np.int64) << 8 | rows[:, 2]
-    chosen = rows[np.isin(keys, wanted[:, 0].astype(np.int64) << 8 | wanted[:, 1])][:, [0, 4]]
-    chosen = np.unique(chosen, axis=0) if len(chosen) else chosen
-    values: list[str] = []
-    for document, node in chosen.tolist():
-        try:
-            values.append(documents[document].value(node))
-        except DocumentError as error:
-            refused[document] = error
-            values.append("")
-    if refused:
-        kept = ~np.isin(chosen[:, 0], list(refused))
-        values = [value for value, is_kept in zip(values, kept.tolist(), strict=True) if is_kept]
-        chosen = chosen[kept]
-        rows = rows[~np.isin(rows[:, 0], list(refused))]
-    document, pattern, variable, node1, node2 = np.ascontiguousarray(rows.T)
-    return Witnesses(document, pattern, variable, node1, node2, chosen[:, 0], chosen[:, 1], values, refused)
+def _texts(batch: Batch, spans: NDArray[np.int64]) -> list[str]:
+    offsets, data = gathered(batch.chars, spans)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    texts: list[str] = pa.LargeStringArray.from_buffers(len(spans), *buffers[1:]).to_pylist()
+    return texts
