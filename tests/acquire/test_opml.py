@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feedweir.acquire.opml import Opml, Outline, opml_of, read_opml, subscriptions, write_opml
+from feedweir.acquire.opml import (
+    Opml,
+    Outline,
+    Subscription,
+    merged,
+    read_opml,
+    subscriptions,
+    with_feeds,
+    write_opml,
+)
 from feedweir.errors import DocumentError
 
 SAMPLE = b"""<?xml version="1.0" encoding="UTF-8"?>
@@ -37,7 +46,7 @@ outlines = st.recursive(
 )
 documents = st.builds(
     Opml,
-    head=st.lists(st.tuples(st.sampled_from(["title", "ownername"]), names.map(str.strip)), max_size=2).map(
+    head=st.lists(st.tuples(st.sampled_from(["title", "ownerName"]), names.map(str.strip)), max_size=2).map(
         tuple
     ),
     outlines=st.lists(outlines, max_size=4).map(tuple),
@@ -65,13 +74,43 @@ def test_unknown_attributes_and_outlines_survive_a_round_trip() -> None:
     assert b"a note, no feed" in write_opml(opml)
 
 
-def test_feeds_written_by_folder_are_read_back_the_same() -> None:
-    found = subscriptions(read_opml(SAMPLE))
-    again = subscriptions(read_opml(write_opml(opml_of(found))))
-    assert [(f.url, f.title, f.folders, f.categories) for f in again] == [
-        (f.url, f.title, f.folders, f.categories) for f in found
-    ]
-    assert again[0].outline.get("custom") == "kept"
+@given(documents)
+def test_a_document_merged_into_nothing_or_into_itself_is_itself(opml: Opml) -> None:
+    assert merged(Opml(), opml) == opml
+    assert merged(opml, opml) == opml
+    assert with_feeds(opml, lambda url: url) == opml
+
+
+@given(documents, documents)
+def test_merging_loses_no_feed_and_merging_again_changes_nothing(old: Opml, new: Opml) -> None:
+    both = merged(old, new)
+    urls = {feed.url for feed in subscriptions(both)}
+    assert urls == {feed.url for document in (old, new) for feed in subscriptions(document)}
+    assert merged(both, new) == both
+
+
+def test_more_feeds_of_a_folder_join_it_and_the_later_attributes_count() -> None:
+    more = read_opml(
+        b"<opml><body><outline text='News' open='no'><outline text='B' xmlUrl='http://b/' seen='1'/>"
+        b"<outline text='D' xmlUrl='http://d/'/></outline></body></opml>"
+    )
+    found = merged(read_opml(SAMPLE), more)
+    news = found.outlines[0]
+    assert [child.get("text") for child in news.children] == ["World", "B", "D"]
+    assert news.get("open") == "no"
+    assert news.children[1].get("seen") == "1"
+
+
+def test_feeds_that_moved_are_written_where_they_are_those_that_are_gone_are_not_and_new_ones_follow() -> (
+    None
+):
+    where = {"http://a/?x=1&y=2": "https://a/", "http://b/": None}
+    opml = with_feeds(
+        read_opml(SAMPLE), lambda url: where.get(url, url), [Subscription(url="http://d/", title="D")]
+    )
+    assert [feed.url for feed in subscriptions(opml)] == ["https://a/", "http://c/", "http://d/"]
+    assert subscriptions(opml)[0].outline.get("custom") == "kept"
+    assert opml.outlines[2].get("text") == "a note, no feed"
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ PUBLISHED = {
     "0004_feed_names": "c2f4f4f11cc01a04",
     "0005_candidates": "1986d53db7020ecb",
     "0006_forgotten": "20959a5518c782be",
+    "0007_outlines": "4e526a7ea372e1b3",
 }
 """Steps that somebody may have run are never edited: a change is a new step, and a new line here."""
 

@@ -6,8 +6,8 @@ The outline is kept as it was, attributes in order and unknown ones included; `s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from lxml import etree
 
@@ -70,7 +70,7 @@ def read_opml(body: bytes) -> Opml:
         version=root.get("version", "2.0"),
         attributes=tuple((n, v) for n, v in _attributes(root) if n != "version"),
         head=tuple(
-            (_name(child), child.text or "") for child in (head if head is not None else ()) if _name(child)
+            (str(child.tag), child.text or "") for child in (head if head is not None else ()) if _name(child)
         ),
         outlines=tuple(_outlines(body_element, 0)),
     )
@@ -96,9 +96,32 @@ def subscriptions(opml: Opml) -> tuple[Subscription, ...]:
     return tuple(found for outline in opml.outlines for found in _subscriptions(outline, ()))
 
 
-def opml_of(feeds: Iterable[Subscription], *, title: str = "Feedweir subscriptions") -> Opml:
-    """An outline of feeds by folder; whatever their outlines carried besides is carried on."""
-    return Opml(head=(("title", title),), outlines=_nested(list(feeds), 0))
+def merged(old: Opml, new: Opml) -> Opml:
+    """What two documents say together, in the order of the first; the later one has the last word on attributes.
+
+    Into an empty document everything goes as it is, and what is there already changes nothing.
+    """
+    if old == Opml():
+        return new
+    named = {name for name, _ in old.head}
+    return replace(
+        old,
+        attributes=_joined(old.attributes, new.attributes),
+        head=old.head + tuple(pair for pair in new.head if pair[0] not in named),
+        outlines=_merged(old.outlines, new.outlines),
+    )
+
+
+def with_feeds(opml: Opml, moved: Callable[[str], str | None], feeds: Iterable[Subscription] = ()) -> Opml:
+    """The document with every feed at the address that `moved` tells (None: it is gone), and more feeds at its end."""
+    kept = tuple(outline for one in opml.outlines for outline in _moved(one, moved))
+    return replace(opml, outlines=kept + tuple(_feed_outline(feed) for feed in feeds))
+
+
+def url_of(outline: Outline) -> str:
+    """The address of the feed that an outline names; empty for folders and notes."""
+    is_feed = outline.get("type").lower() in ("rss", "atom", "feed")
+    return outline.get("xmlUrl", "url" if is_feed else "xmlUrl").strip()
 
 
 def _root(body: bytes) -> etree._Element:
@@ -129,10 +152,10 @@ def _outlines(element: etree._Element, depth: int) -> Iterator[Outline]:
 
 def _subscriptions(outline: Outline, folders: tuple[str, ...]) -> Iterator[Subscription]:
     name = outline.get("text", "title")
-    url = outline.get("xmlUrl", "url" if outline.get("type").lower() in ("rss", "atom", "feed") else "xmlUrl")
+    url = url_of(outline)
     if url:
         yield Subscription(
-            url=url.strip(),
+            url=url,
             title=name,
             site=outline.get("htmlUrl"),
             folders=folders,
@@ -144,40 +167,53 @@ def _subscriptions(outline: Outline, folders: tuple[str, ...]) -> Iterator[Subsc
         yield from _subscriptions(child, inside)
 
 
-def _nested(feeds: list[Subscription], depth: int) -> tuple[Outline, ...]:
-    """Folders in the order of their first feed, feeds in their order."""
-    places: dict[str, list[Subscription]] = {}
-    outlines: list[Outline | str] = []
-    for feed in feeds:
-        if len(feed.folders) == depth:
-            outlines.append(_feed_outline(feed))
+def _merged(old: tuple[Outline, ...], new: tuple[Outline, ...]) -> tuple[Outline, ...]:
+    """Each of the new outlines meets one of the old that means the same, if there is one, or comes after them."""
+    result = list(old)
+    free: dict[tuple[str, str], list[int]] = {}
+    for place, outline in enumerate(old):
+        free.setdefault(_meaning(outline), []).append(place)
+    for outline in new:
+        places = free.get(_meaning(outline))
+        if not places:
+            result.append(outline)
             continue
-        if feed.folders[depth] not in places:
-            outlines.append(feed.folders[depth])
-        places.setdefault(feed.folders[depth], []).append(feed)
-    return tuple(
-        Outline(attributes=(("text", place),), children=_nested(places[place], depth + 1))
-        if isinstance(place, str)
-        else place
-        for place in outlines
+        place = places.pop(0)
+        known = result[place]
+        result[place] = Outline(
+            attributes=_joined(known.attributes, outline.attributes),
+            children=_merged(known.children, outline.children),
+        )
+    return tuple(result)
+
+
+def _meaning(outline: Outline) -> tuple[str, str]:
+    url = url_of(outline)
+    return ("feed", url) if url else ("folder", outline.get("text", "title"))
+
+
+def _joined(old: Attributes, new: Attributes) -> Attributes:
+    return tuple((dict(old) | dict(new)).items())
+
+
+def _moved(outline: Outline, moved: Callable[[str], str | None]) -> tuple[Outline, ...]:
+    """The outline, or what was inside it when its feed is gone."""
+    children = tuple(kept for child in outline.children for kept in _moved(child, moved))
+    url = url_of(outline)
+    where = moved(url) if url else ""
+    if where is None:
+        return children
+    attributes = tuple(
+        (name, where if url and where != url and value.strip() == url else value)
+        for name, value in outline.attributes
     )
+    return (Outline(attributes=attributes, children=children),)
 
 
 def _feed_outline(feed: Subscription) -> Outline:
-    written = {name.lower() for name, _ in feed.outline.attributes}
     title = feed.title or feed.url
     known = (("type", "rss"), ("text", title), ("title", title), ("xmlUrl", feed.url), ("htmlUrl", feed.site))
-    # A title beside the text is for outlines of our own: one that was written without has its reasons.
-    is_titled = bool({"text", "title"} & written)
-    added = tuple(
-        (name, value)
-        for name, value in known
-        if value and name.lower() not in written and not (is_titled and name in ("text", "title"))
-    )
-    if feed.categories and "category" not in written:
-        added += (("category", ",".join(feed.categories)),)
-    changed = tuple((n, feed.url if n.lower() == "xmlurl" else v) for n, v in feed.outline.attributes)
-    return Outline(attributes=changed + added)
+    return Outline(attributes=tuple((name, value) for name, value in known if value))
 
 
 def _append(parent: etree._Element, outline: Outline) -> None:

@@ -23,6 +23,7 @@ from feedweir.catalog.failures import Failures
 from feedweir.catalog.feeds import Feeds
 from feedweir.catalog.migrate import migrate
 from feedweir.catalog.outbox import Outbox
+from feedweir.catalog.outlines import Outlines
 from feedweir.catalog.records import (
     AtomCount,
     BatchCommit,
@@ -90,6 +91,7 @@ class Catalog:
     deliveries: Deliveries
     batches: Batches
     secrets: Secrets
+    outlines: Outlines
 
     def transaction(self) -> AbstractContextManager[None]:
         """Everything done to the catalog in the block happens as a whole or, when the block raises, not at all."""
@@ -130,4 +132,5 @@ def open_catalog(url: str) -> Catalog:
         deliveries=Deliveries(database),
         batches=Batches(database),
         secrets=Secrets(database),
+        outlines=Outlines(database),
     )

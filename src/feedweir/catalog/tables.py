@@ -167,6 +167,8 @@ delivery = Table(
 
 secret = Table("secret", metadata, Column("name", Text, primary_key=True), Column("value", Text))
 
+outline = Table("outline", metadata, Column("name", Text, primary_key=True), Column("document", Text))
+
 batch = Table(
     "batch",
     metadata,

@@ -21,6 +21,7 @@ FORMAT = "feedweir-catalog"
 _TABLES = (
     tables.counter,
     tables.secret,
+    tables.outline,
     tables.feed,
     tables.feed_read,
     tables.source,

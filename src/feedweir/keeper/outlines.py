@@ -1,17 +1,24 @@
 """OPML in and out: feeds become sources, folders become virtual feeds over them, and nothing is lost on the way.
 
-What an outline says beside address and title is kept with the source, and written again when it is exported.
+The outline itself is kept in the catalog, whatever else it says, and written again when it is exported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from feedweir.acquire.http_rules import wire_url
-from feedweir.acquire.opml import Outline, Subscription, opml_of, read_opml, subscriptions, write_opml
-from feedweir.catalog import SourceRecord
+from feedweir.acquire.opml import (
+    Opml,
+    Subscription,
+    merged,
+    read_opml,
+    subscriptions,
+    with_feeds,
+    write_opml,
+)
+from feedweir.catalog import FetchState, SourceRecord
 from feedweir.keeper.source_states import SourceMemory
 from feedweir.keeper.weir import Weir
 from feedweir.language.format_predicates import format_name
@@ -34,7 +41,8 @@ class Imported:
 
 def import_opml(weir: Weir, body: bytes) -> Imported:
     """Register the feeds of an OPML file, all at once; raises `DocumentError` when it is none."""
-    listed = subscriptions(read_opml(body))
+    document = read_opml(body)
+    listed = subscriptions(document)
     refused = tuple(
         (feed.title or feed.url, "not an http address") for feed in listed if not wire_url(feed.url)
     )
@@ -51,7 +59,8 @@ def import_opml(weir: Weir, body: bytes) -> Imported:
     ]
     if statements:
         weir.execute(";\n".join(statements))
-    _remember(weir, listed, names)
+    _remember(weir, names)
+    weir.catalog.outlines.write(write_opml(merged(_kept(weir), document)).decode())
     return Imported(
         registered=tuple(new.values()),
         known=tuple(name for url, name in names.items() if url in registered),
@@ -61,17 +70,50 @@ def import_opml(weir: Weir, body: bytes) -> Imported:
 
 
 def export_opml(weir: Weir) -> bytes:
-    """All sources that are fetched, in the folders they came in, with whatever their outlines said."""
-    records = weir.catalog.sources.all()
-    return write_opml(opml_of(_in_order(outline for record in records for outline in _outlines(record))))
+    """The outline that was imported, without the feeds that were dropped since, and after it all other sources."""
+    records = {record.name: record for record in weir.catalog.sources.all()}
+    names = _registered_urls(weir)
+    kept = _kept(weir)
+
+    def moved(url: str) -> str | None:
+        """Where the feed is now; what was never registered stays as it is written."""
+        if not wire_url(url):
+            return url
+        return _address(url, records[names[url]]) if url in names else None
+
+    listed = {names[feed.url] for feed in subscriptions(kept) if feed.url in names}
+    others = [
+        _subscription(record)
+        for name, record in records.items()
+        if name not in listed and _is_fetched(record)
+    ]
+    return write_opml(with_feeds(kept, moved, others))
+
+
+def _kept(weir: Weir) -> Opml:
+    document = weir.catalog.outlines.read()
+    return read_opml(document.encode()) if document else Opml()
+
+
+def _address(url: str, record: SourceRecord) -> str:
+    """As it was written, unless the source has moved or was found on a page."""
+    return url if wire_url(url) == wire_url(record.state.url) else record.state.url
+
+
+def _is_fetched(record: SourceRecord) -> bool:
+    return wire_url(record.state.url) is not None
+
+
+def _subscription(record: SourceRecord) -> Subscription:
+    site = str(record.state.description.get("link") or "")
+    return Subscription(url=record.state.url, title=record.name, site=site)
 
 
 def _registered_urls(weir: Weir) -> dict[str, str]:
     """By address, as it was registered and where it moved, the name of the source."""
     known = {record.state.url: record.name for record in weir.catalog.sources.all()}
     for record in weir.catalog.sources.all():
-        for kept in record.state.refresh.get("outlines", ()):
-            known[kept["url"]] = record.name
+        known |= dict.fromkeys(record.state.refresh.get("imported_from", ()), record.name)
     return known
 
 
@@ -123,42 +165,14 @@ def _unused(wanted: str, used: set[str]) -> str:
     return name
 
 
-def _remember(weir: Weir, listed: Sequence[Subscription], names: Mapping[str, str]) -> None:
-    kept: dict[str, list[dict[str, Any]]] = {}
-    for place, feed in enumerate(listed):
-        kept.setdefault(names[feed.url], []).append(
-            {
-                "url": feed.url,
-                "place": place,
-                "folders": list(feed.folders),
-                "attributes": [list(pair) for pair in feed.outline.attributes],
-            }
-        )
-    SourceMemory(weir.catalog).change(
-        kept,
-        lambda record: replace(record.state, refresh={**record.state.refresh, "outlines": kept[record.name]}),
-    )
+def _remember(weir: Weir, names: Mapping[str, str]) -> None:
+    """Under which addresses each source was imported: it is recognised by them, wherever it moves."""
+    urls: dict[str, set[str]] = {}
+    for url, name in names.items():
+        urls.setdefault(name, set()).add(url)
 
+    def remembering(record: SourceRecord) -> FetchState:
+        known = urls[record.name] | set(record.state.refresh.get("imported_from", ()))
+        return replace(record.state, refresh={**record.state.refresh, "imported_from": sorted(known)})
 
-def _outlines(record: SourceRecord) -> list[tuple[int, Subscription]]:
-    site = str(record.state.description.get("link") or "")
-    kept = record.state.refresh.get("outlines")
-    if not kept:
-        return [(1 << 30, Subscription(url=record.state.url, title=record.name, site=site))]
-    return [
-        (
-            one["place"],
-            Subscription(
-                url=record.state.url if record.state.moved_to else one["url"],
-                title=record.name,
-                site=site,
-                folders=tuple(one["folders"]),
-                outline=Outline(attributes=tuple((n, v) for n, v in one["attributes"])),
-            ),
-        )
-        for one in kept
-    ]
-
-
-def _in_order(placed: Iterable[tuple[int, Subscription]]) -> list[Subscription]:
-    return [feed for _, feed in sorted(placed, key=lambda pair: (pair[0], pair[1].title))]
+    SourceMemory(weir.catalog).change(urls, remembering)
