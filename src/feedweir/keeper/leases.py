@@ -166,6 +166,9 @@ class Leases:
                 status = await websub.sent(request, transport)
         except TimeoutError:
             status = 0
+        if 200 <= status < 300:
+            # It verifies at its own time, perhaps at this very moment: nothing of ours may overwrite that.
+            return
         with self._turn:
             current = self._leases.get(lease.source, asked)
         if current.status is not LeaseStatus.ACTIVE or status >= 300:
