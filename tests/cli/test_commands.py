@@ -115,6 +115,13 @@ def test_what_is_exported_can_be_imported(filled: Shell, tmp_path: Path) -> None
     assert {row["name"] for row in json.loads(filled.said)} == {"Post", "Water"}
 
 
+def test_what_is_imported_is_counted_and_compiled_at_once(filled: Shell, tmp_path: Path) -> None:
+    assert filled("export", "all.jsonl") == 0
+    assert filled("--data", "other", "import", "all.jsonl") == 0
+    assert "imported 1 sources and 1 feeds" in filled.said
+    assert (tmp_path / "other" / "sets" / "CURRENT").exists()
+
+
 def test_a_damaged_export_is_refused_with_its_line(filled: Shell, tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text("{}x\n")
     assert filled("--data", "other", "import", "bad.jsonl") == 2

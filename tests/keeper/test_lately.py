@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +13,7 @@ from feedweir.engine.sets import open_installed
 from feedweir.items.model import Item
 from feedweir.items.schema import batch_of
 from feedweir.keeper import compile as compiling
+from feedweir.keeper.announcing import Announcing
 from feedweir.keeper.lately import Lately
 from feedweir.keeper.weir import Weir
 from feedweir.match import CompiledSet, Frequencies
@@ -89,4 +91,23 @@ def test_without_items_nothing_is_known(weir: Weir) -> None:
 def test_whoever_asks_hears_how_many_feeds_have_been_compiled(weir: Weir) -> None:
     heard: list[tuple[int, int]] = []
     weir.refresh_set(lambda done, total: heard.append((done, total)))
+    assert heard[0] == (0, 3)
     assert heard[-1] == (3, 3)
+
+
+def test_a_log_is_told_every_few_seconds_and_not_of_what_is_done_at_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    seconds = iter([0.0, 1.0, 6.0, 7.0, 12.0, 13.0])
+    told = Announcing(logging.getLogger("x"), "feeds compiled", clock=lambda: next(seconds))
+    for done in (10, 20, 30, 40_000, 50_000):
+        told(done, 50_000)
+    assert caplog.messages == [
+        "feeds compiled: 20 of 50,000",
+        "feeds compiled: 40,000 of 50,000",
+        "feeds compiled: 50,000 of 50,000",
+    ]
+    quick = Announcing(logging.getLogger("x"), "feeds compiled", clock=lambda: 0.0)
+    quick(7, 7)
+    assert len(caplog.messages) == 3

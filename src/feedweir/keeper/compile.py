@@ -40,6 +40,27 @@ WHOLE_BELOW = 1_000
 """Queries up to which everything is compiled: it takes no longer than a batch, and plans all filters together."""
 
 
+_TOLD_EVERY = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Halves:
+    """Progress of two steps, reading statements and compiling what they say, as progress of all feeds."""
+
+    progress: Progress
+    feeds: int
+
+    def first(self, done: int, total: int) -> None:
+        self.progress(self.feeds * done // (2 * max(total, 1)), self.feeds)
+
+    def second(self, done: int, total: int) -> None:
+        self.progress(self.feeds * (total + done) // (2 * max(total, 1)), self.feeds)
+
+
+def _unheard(done: int, total: int) -> None:
+    """Nobody wants to know."""
+
+
 @dataclass(frozen=True, slots=True)
 class Compilation:
     """All feeds that can be compiled, as queries or as joins over queries, and why the others cannot."""
@@ -148,7 +169,8 @@ def _compile(
     progress: Progress | None,
 ) -> int:
     version, definitions = catalog.feeds.definitions(version)
-    compilation = compile_definitions(definitions)
+    halves = Halves(progress or _unheard, len(definitions))
+    compilation = compile_definitions(definitions, progress=halves.first)
     frequencies = lately.observe() if lately is not None else None
     install_set(
         sets,
@@ -157,7 +179,7 @@ def _compile(
         compilation.joins,
         plan,
         pinned=pinned,
-        progress=progress,
+        progress=halves.second,
         frequencies=frequencies,
     )
     _record(catalog, compilation, now)
@@ -170,14 +192,18 @@ def _record(catalog: Catalog, compilation: Compilation, now: datetime) -> None:
     )
 
 
-def compile_definitions(definitions: Iterable[Definition], wanted: set[int] | None = None) -> Compilation:
+def compile_definitions(
+    definitions: Iterable[Definition], wanted: set[int] | None = None, *, progress: Progress | None = None
+) -> Compilation:
     """Every feed, or those wanted, as queries or joins. One that cannot be compiled is reported, the rest goes on."""
     given = tuple(definitions)
     names = DefinedNames(given)
     queries: list[Query] = []
     joins: list[JoinFeed] = []
     failures: list[tuple[str, str]] = []
-    for definition in given:
+    for number, definition in enumerate(given):
+        if progress and number % _TOLD_EVERY == 0:
+            progress(number, len(given))
         if wanted is not None and definition.id not in wanted:
             continue
         try:

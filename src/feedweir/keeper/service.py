@@ -11,6 +11,7 @@ from typing import Protocol
 
 from feedweir.engine.batches import Manifest
 from feedweir.errors import FeedweirError
+from feedweir.keeper.announcing import Announcing
 from feedweir.keeper.fetching import FetchLoop
 from feedweir.keeper.forgetting import Forgetting
 from feedweir.keeper.weir import Weir
@@ -71,8 +72,9 @@ class Service:
         self._tidied_at = 0
 
     def start(self) -> None:
-        self._weir.repair_set()
-        self._weir.refresh_set()
+        told = Announcing(_log, "feeds compiled")
+        self._weir.repair_set(told)
+        self._weir.refresh_set(told)
         self._query = self._start_query(self._committed)
         if self._fetch_loop:
             self._fetch_loop.start()
