@@ -155,7 +155,7 @@ def found(
     return rows
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(queries(), streams(), st.sampled_from((timedelta(0), timedelta(hours=2))), st.booleans())
 def test_annotation_joins_find_what_the_obvious_meaning_says_however_the_stream_is_cut(
     chosen: list[AnnotationQuery], items: list[Item], lateness: timedelta, restart: bool

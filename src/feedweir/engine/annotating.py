@@ -18,8 +18,8 @@ from feedweir.join.annotation_batch import Annotations, Columns, Told
 from feedweir.join.annotation_logic import AnnotationLogic
 from feedweir.join.annotation_state import WindowState
 from feedweir.join.features import Feature, columns_of, extract
-from feedweir.join.windows import JoinBounds
-from feedweir.plan.nodes import AnnotationJoin, Distinct, LastItems
+from feedweir.join.windows import JoinBounds, microseconds
+from feedweir.plan.nodes import AnnotationJoin, Distinct, LastItems, WindowSpec
 
 Longs = NDArray[np.int64]
 Late = tuple[int, int, str, int]
@@ -76,6 +76,16 @@ class AnnotationStages:
     def failures(self) -> dict[int, str]:
         """By key of a stream why it cannot be evaluated."""
         return {key: str(error) for key, error in self.logic.joins.failures.items()}
+
+    def notices(self, clock: int) -> dict[int, str]:
+        """By key of a stream how far back its window reaches, when that is less than asked."""
+        cut, most = self.logic.cut(), self.logic.joins.bounds.max_documents
+        told = f"its window is cut to the last {most:,} items"
+        return {
+            query.key: told
+            for query in (self.queries if cut else ())
+            if query.window in cut and _reaches(query.spec, clock, cut[query.window], most)
+        }
 
     def stand_on(self, state: WindowState, read: ReadTable) -> None:
         self.logic.stand_on(state, lambda seqs, features: _read_again(seqs, features, read))
@@ -160,6 +170,13 @@ class AnnotationStages:
 def _identifier(stream: Stream) -> str:
     assert isinstance(stream.node, (AnnotationJoin, Distinct))
     return stream.node.identifier
+
+
+def _reaches(spec: WindowSpec, clock: int, time: int, most: int) -> bool:
+    """Whether a window reaches further back than to an item of a time, or to so many items."""
+    if isinstance(spec, LastItems):
+        return spec.count > most
+    return clock - microseconds(spec.length) < time
 
 
 def _query(stream: Stream, stage: int) -> AnnotationQuery:

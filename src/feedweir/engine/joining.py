@@ -195,7 +195,7 @@ class _Step:
         pairs = pairs_of_feeds(np.concatenate(self._pairs), self._joins.roots)
         late = late_rows(self._joins, self._late)
         patterns = self._patterns_after()
-        told = self._notices | self._failures
+        told = self._notices | self._stages.notices(patterns.clock) | self._failures
         return Joined(
             elements=in_order(element_table(feeds, documents), pair_elements(pairs)),
             annotations=annotation_table(feeds, late, documents, self._stages.names),

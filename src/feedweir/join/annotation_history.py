@@ -119,6 +119,18 @@ class WindowHistory:
         most = np.full(len(streams), self._joins.bounds.max_documents, np.int64)
         return Reach(streams, later, self._last(np.minimum(items, most)), self._last(most))
 
+    def cut(self, most: int) -> dict[int, int]:
+        """Streams that have more than so many items, and the time of the first of their last so many."""
+        over = np.flatnonzero(self.members > most)
+        if not len(over):
+            return {}
+        held = self.streams
+        at = held.data.astype(np.int64)
+        owner = np.repeat(np.arange(len(self)), np.diff(held.ptr))
+        first = np.isin(at, over) & (self._ordinal.longs == (self.members - most)[at])
+        times = self._time.longs[owner[first]]
+        return dict(zip(self._joins.streams[at[first]].tolist(), times.tolist(), strict=True))
+
     def _last(self, counts: Longs) -> Longs:
         """By stream the number of the first of its last so many items."""
         held = self.streams

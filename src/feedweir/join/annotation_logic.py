@@ -11,7 +11,14 @@ from feedweir.join.annotation import AnnotationSet
 from feedweir.join.annotation_batch import Columns, Documents, StageResults, stage_results
 from feedweir.join.annotation_history import WindowHistory
 from feedweir.join.annotation_stage import Stage
-from feedweir.join.annotation_state import WindowSegment, WindowState, merged, segment_of, swept
+from feedweir.join.annotation_state import (
+    WindowSegment,
+    WindowState,
+    in_order,
+    merged,
+    segment_of,
+    swept,
+)
 from feedweir.join.features import Feature, Ragged
 
 Longs = NDArray[np.int64]
@@ -33,8 +40,8 @@ class AnnotationLogic:
     def stand_on(self, state: WindowState, complete: Complete) -> None:
         """Go on from a state; of what it does not hold, because joins were edited, the items are read again."""
         if state is not self._state:
-            segments = tuple(self._completed(segment, complete) for segment in state.segments)
-            self._restore(WindowState(segments, state.clock))
+            segments = in_order([self._completed(segment, complete) for segment in state.segments])
+            self._restore(WindowState(segments, state.clock, state.streams))
             self._state = state if segments == state.segments else self._state
 
     def stage(self, number: int, documents: Documents) -> StageResults:
@@ -50,10 +57,14 @@ class AnnotationLogic:
         if segment is not None:
             segments = merged((*segments, segment))
             self._history.append(segment)
-        self._state = WindowState(segments, clock)
+        self._state = WindowState(segments, clock, tuple(self.joins.horizons))
         if len(self._history) > self._swept_at + max(_SWEPT_AFTER, self._swept_at // 4):
             self._sweep()
         return self._state
+
+    def cut(self) -> dict[int, int]:
+        """By stream that has more items than any window may reach: the time of the first that is reached."""
+        return self._history.cut(self.joins.bounds.max_documents)
 
     def saved(self, before: WindowState, after: WindowState) -> None:
         """A state was written down: the same, as it is read from the files, is gone on from."""
@@ -64,7 +75,7 @@ class AnnotationLogic:
         state = self._state
         segments = swept(state.segments, self._history.reach(state.clock))
         if segments != state.segments:
-            self._restore(WindowState(segments, state.clock))
+            self._restore(WindowState(segments, state.clock, state.streams))
         self._swept_at = len(self._history)
 
     def _restore(self, state: WindowState) -> None:

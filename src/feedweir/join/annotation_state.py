@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -79,8 +80,15 @@ class WindowSegment:
         owner = np.repeat(np.arange(len(self)), np.diff(self.streams.ptr))
         inside = reach.includes(self.streams.data.astype(np.int64), self.time[owner], self.seq[owner])
         rows = np.unique(owner[inside])
-        if 4 * len(rows) > 3 * len(self):
-            return self
+        return self if 4 * len(rows) > 3 * len(self) else self._of_members(owner, inside)
+
+    def of_streams(self, streams: Iterable[int]) -> WindowSegment:
+        """Only the members of some streams, as such."""
+        owner = np.repeat(np.arange(len(self)), np.diff(self.streams.ptr))
+        return self._of_members(owner, np.isin(self.streams.data, np.array(sorted(streams), np.int64)))
+
+    def _of_members(self, owner: Longs, inside: Bools) -> WindowSegment:
+        rows = np.unique(owner[inside])
         ptr = np.searchsorted(owner[inside], np.append(rows, len(self))).astype(np.int64)
         kept = self.table.take(pa.array(rows))
         streams = to_arrow(Ragged(ptr, self.streams.data[inside]))
@@ -103,6 +111,19 @@ class WindowState:
     segments: tuple[WindowSegment, ...] = ()
     clock: int = LONG_AGO
     """The latest time of any item so far, in microseconds."""
+    streams: tuple[int, ...] = ()
+    """Those that were under windows; of any other nothing can be known."""
+
+    def knowing(self, others: Iterable[WindowState], wanted: Iterable[int]) -> WindowState:
+        """With what other states know of streams that this one does not know."""
+        missing = {*wanted} - {*self.streams}
+        segments: list[WindowSegment] = []
+        for other in others:
+            known = missing & {*other.streams}
+            parts = [segment.of_streams(known) for segment in other.segments] if known else []
+            segments += [part for part in parts if len(part)]
+            missing -= known
+        return WindowState((*self.segments, *segments), self.clock, self.streams) if segments else self
 
     @property
     def items(self) -> int:
@@ -136,6 +157,15 @@ class Reach:
 def swept(segments: Iterable[WindowSegment], reach: Reach) -> tuple[WindowSegment, ...]:
     """Without what is out of reach."""
     return tuple(kept for segment in segments if len(kept := segment.within(reach)))
+
+
+def in_order(segments: Sequence[WindowSegment]) -> tuple[WindowSegment, ...]:
+    """Segments with the same columns, those that overlap made one."""
+    if all(one.seq[-1] <= other.seq[0] for one, other in pairwise(segments)):
+        return tuple(segments)
+    joined = _joined(segments)
+    order = np.argsort(joined.seq, kind="stable")
+    return (WindowSegment(joined.table.take(pa.array(order)).combine_chunks()),)
 
 
 def merged(segments: Sequence[WindowSegment]) -> tuple[WindowSegment, ...]:

@@ -36,24 +36,32 @@ class WindowStore:
         value = {
             "format": FORMAT,
             "clock": state.clock,
+            "streams": list(state.streams),
             "segments": [segment.name for segment in state.segments],
         }
         text = json.dumps(value, sort_keys=True)
         _replace(self._state(batch), partial(_write_text, text))
         self._sweep(batch, before)
-        return WindowState(tuple(self._opened(segment.name) for segment in state.segments), state.clock)
+        segments = tuple(self._opened(segment.name) for segment in state.segments)
+        return WindowState(segments, state.clock, state.streams)
 
     def load(self, before: int) -> WindowState:
         """The state after the last batch before this one; an empty one when there is none."""
         usable = [number for number in self._batches() if number < before]
-        if not usable:
-            return WindowState()
-        path = self._state(usable[-1])
+        return self._loaded(usable[-1]) if usable else WindowState()
+
+    def load_after(self, batch: int) -> WindowState | None:
+        """The state after exactly this batch, if it is there."""
+        return self._loaded(batch) if batch in self._batches() else None
+
+    def _loaded(self, batch: int) -> WindowState:
+        path = self._state(batch)
         try:
             value = json.loads(path.read_text())
             if value["format"] != FORMAT:
                 raise CompiledSetError(f"windows {path.name} are of format {value['format']}, not {FORMAT}")
-            return WindowState(tuple(self._opened(name) for name in value["segments"]), value["clock"])
+            segments = tuple(self._opened(name) for name in value["segments"])
+            return WindowState(segments, value["clock"], tuple(value["streams"]))
         except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
             raise CompiledSetError(
                 f"windows {path.name} are damaged: {error}", hint="restore them, or go on without"
