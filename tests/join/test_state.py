@@ -81,6 +81,23 @@ def test_state_is_bounded_by_the_windows_in_use(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("*/*.rows.arrow"))) <= 20
 
 
+def test_what_a_process_goes_on_from_lies_on_disk_and_the_view_cache_stays(tmp_path: Path) -> None:
+    joins = compile_joins([same_title(TimeSpan(timedelta(days=1)))])
+    trees = compile_trees(joins.patterns)
+    logic = JoinLogic(joins)
+    store = HistoryStore(tmp_path)
+    states = logic.start()
+    for number in range(30):
+        stream = [titled(10 * number + place, number, f"t{place}") for place in range(10)]
+        found, after = logic.step(states, batch_of(stream, trees), number)
+        states = store.save(number, after)
+        logic.saved(after, states)
+        assert all(segment.stem for segment in states["level0"].segments)
+        assert not any(segment.rows.value.flags.owndata for segment in states["level0"].segments)
+        assert found.count() == 2 * 10 * number
+    assert logic.caches[0].view.misses == 10
+
+
 def test_a_window_of_years_is_bounded_by_the_number_of_documents() -> None:
     bounds = JoinBounds(max_documents=5)
     joins = compile_joins([same_title(TimeSpan(timedelta(days=36500)))], bounds=bounds)

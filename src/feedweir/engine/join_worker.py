@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -158,10 +158,10 @@ class JoinWorker:
         manifest, shard = task.manifest, task.shard
         joins, rounds = opened(joins_path(self._directory.sets, manifest.version), shard)
         stages = self._annotating(shard, joins)
-        state = self._state(shard, manifest.after)
+        state = self._known(shard, stages, self._state(shard, manifest.after), manifest.after)
         batch = self._input(joins, manifest, shard, state)
         joined = join_batch(joins, rounds, stages, batch, state)
-        self._states[shard] = (manifest.upto, self._saved(shard, manifest, stages, joined.state))
+        self._states[shard] = (manifest.upto, self._saved(shard, manifest, rounds, stages, joined.state))
         return self._written(f"{manifest.upto:012d}-joins-{shard}.arrow", shard, joined)
 
     def _annotating(self, shard: int, joins: JoinSet) -> AnnotationStages:
@@ -172,16 +172,24 @@ class JoinWorker:
             self._stages[shard] = (joins, stages)
         return stages
 
-    def _saved(self, shard: int, manifest: Manifest, stages: AnnotationStages, state: JoinState) -> JoinState:
+    def _saved(
+        self,
+        shard: int,
+        manifest: Manifest,
+        rounds: PatternRounds,
+        stages: AnnotationStages,
+        state: JoinState,
+    ) -> JoinState:
         """The state as it will be found when it is read again."""
-        self._history(shard).save(
-            manifest.upto, state.patterns.levels, before=manifest.after, note=_note(state.patterns)
+        patterns, windows = state.patterns, state.windows
+        levels = self._history(shard).save(
+            manifest.upto, patterns.levels, before=manifest.after, note=_note(patterns)
         )
-        if not stages.queries:
-            return state
-        windows = self._windows(shard).save(manifest.upto, state.windows, before=manifest.after)
-        stages.logic.saved(state.windows, windows)
-        return JoinState(state.patterns, windows)
+        rounds.saved(patterns.levels, levels)
+        if stages.queries:
+            windows = self._windows(shard).save(manifest.upto, state.windows, before=manifest.after)
+            stages.logic.saved(state.windows, windows)
+        return JoinState(replace(patterns, levels=levels), windows)
 
     def _state(self, shard: int, after: int) -> JoinState:
         at, state = self._states.get(shard, (-1, JoinState(PatternState(), WindowState())))
@@ -203,6 +211,23 @@ class JoinWorker:
             return self._windows(shard).load(batch + 1)
         except CompiledSetError as error:
             _log.error("windows of shard %d begin anew: %s", shard, error)
+            return WindowState()
+
+    def _known(self, shard: int, stages: AnnotationStages, state: JoinState, after: int) -> JoinState:
+        """The state with what other shards know of streams that have come under windows here: an edited feed may have
+        come from another shard."""
+        wanted = stages.logic.joins.horizons
+        if {*wanted} <= {*state.windows.streams}:
+            return state
+        others = (int(path.parent.name) for path in sorted(self._directory.joins.glob("*/windows")))
+        found = (self._windows_of(other, after) for other in others if other != shard)
+        return JoinState(state.patterns, state.windows.knowing(found, wanted))
+
+    def _windows_of(self, shard: int, batch: int) -> WindowState:
+        try:
+            return self._windows(shard).load_after(batch) or WindowState()
+        except CompiledSetError as error:
+            _log.error("windows of shard %d are not known to others: %s", shard, error)
             return WindowState()
 
     def _history(self, shard: int) -> HistoryStore:

@@ -15,17 +15,17 @@ Longs = NDArray[np.int64]
 
 
 def pairs_of_feeds(pairs: Longs, roots: Sequence[tuple[int, int]]) -> Longs:
-    """(feed, left, right), sorted by feed and by the later of the two, from (key of a stream, left, right)."""
+    """(feed, left, right) by feed, from (key of a stream, left, right); what has one key lies together, in order."""
     if not len(pairs):
         return pairs
-    order = np.argsort(pairs[:, 0], kind="stable")
-    pairs = pairs[order]
-    feeds, keys = (np.array(column, np.int64) for column in zip(*roots, strict=True))
-    low = np.searchsorted(pairs[:, 0], keys, "left").astype(np.int64)
-    high = np.searchsorted(pairs[:, 0], keys, "right").astype(np.int64)
-    rows = pairs[ranges(low, high)]
-    rows[:, 0] = np.repeat(feeds, high - low)
-    return rows[np.lexsort((rows[:, 2], rows[:, 1], np.maximum(rows[:, 1], rows[:, 2]), rows[:, 0]))]
+    starts = np.flatnonzero(np.append(True, pairs[1:, 0] != pairs[:-1, 0])).astype(np.int64)
+    stops = np.append(starts[1:], len(pairs))
+    place = {key: number for number, key in enumerate(pairs[starts, 0].tolist())}
+    held = [(feed, place[key]) for feed, key in sorted(roots) if key in place]
+    feeds, chosen = (np.array(column, np.int64) for column in zip(*held, strict=True))
+    rows = pairs[ranges(starts[chosen], stops[chosen])]
+    rows[:, 0] = np.repeat(feeds, stops[chosen] - starts[chosen])
+    return rows
 
 
 def pair_elements(pairs: Longs) -> pa.Table:

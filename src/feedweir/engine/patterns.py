@@ -116,6 +116,11 @@ class PatternRounds:
             self._trees = compile_trees(self.patterns)
         return self._trees
 
+    def saved(self, states: Mapping[str, JoinState], mapped: Mapping[str, JoinState]) -> None:
+        """The next batch may begin with the same states, now on disk."""
+        for round, logic in enumerate(self._logics, 1):
+            logic.saved(_of_round(states, round), _of_round(mapped, round))
+
     def failures(self) -> dict[int, str]:
         """By key of a stream why it cannot be evaluated."""
         return {
@@ -132,9 +137,7 @@ class PatternRounds:
         self, round: int, before: Mapping[str, JoinState], batch: DocumentBatch, number: int
     ) -> RoundResults:
         """What a batch completes, and the states after it."""
-        prefix = f"{round}."
-        own = {name.removeprefix(prefix): one for name, one in before.items() if name.startswith(prefix)}
-        results, after = self._logics[round - 1].step(own, batch, number)
+        results, after = self._logics[round - 1].step(_of_round(before, round), batch, number)
         streams = self._streams[round - 1]
         bulk = frozenset() if any(level.has_derived for level in results.levels) else self._bulk[round - 1]
         found: dict[int, list[Match]] = {stream.key: [] for stream in streams}
@@ -143,12 +146,17 @@ class PatternRounds:
         rows = [level.pairs(bulk) for level in results.levels] if bulk else []
         pairs = np.concatenate([np.empty((0, 3), np.int64), *rows])
         pairs[:, 0] = np.array([stream.key for stream in streams], np.int64)[pairs[:, 0]]
-        states = {f"{prefix}{name}": one for name, one in after.items()}
+        states = {f"{round}.{name}": one for name, one in after.items()}
         failures, notices = (
             {streams[place].key: told for place, told in many.items()}
             for many in (results.failures, results.notices)
         )
         return RoundResults(found, pairs, states, failures, notices)
+
+
+def _of_round(states: Mapping[str, JoinState], round: int) -> dict[str, JoinState]:
+    prefix = f"{round}."
+    return {name.removeprefix(prefix): one for name, one in states.items() if name.startswith(prefix)}
 
 
 def _is_bulk(stream: Stream, read: set[int]) -> bool:

@@ -69,6 +69,16 @@ class JoinState:
             seq[here], sub[here] = segment.seq[at[here]], segment.sub[at[here]]
         return seq, sub
 
+    def seqs(self, numbers: Longs) -> Longs:
+        """The places in the stream of documents, many of them over and over."""
+        low = int(numbers.min(initial=self.next_number))
+        is_there = np.zeros(self.next_number - low, np.bool_)
+        is_there[numbers - low] = True
+        distinct = np.flatnonzero(is_there)
+        place = np.empty(len(is_there), np.int32)
+        place[distinct] = np.arange(len(distinct), dtype=np.int32)
+        return self.sequence(distinct + low)[0][place[numbers - low]]
+
     def time_of(self, number: int) -> int:
         for segment in self.segments:
             at = int(np.searchsorted(segment.number, number))

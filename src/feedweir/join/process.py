@@ -81,6 +81,13 @@ class JoinLogic:
             after[name] = state
         return JoinResults(tuple(results), self._failures(results), self._notices(after)), after
 
+    def saved(self, states: Mapping[str, JoinState], mapped: Mapping[str, JoinState]) -> None:
+        """The next step may begin with the same states, now on disk: what is cached is of those, too."""
+        for place, cache in enumerate(self.caches):
+            name = f"level{place}"
+            if name in states and cache.state is states[name]:
+                cache.state = mapped[name]
+
     def _failures(self, results: Sequence[LevelResults]) -> dict[int, str]:
         struck = [(place, one) for place, level in enumerate(results) for one in sorted(level.struck)]
         return {key: TOO_MANY for place, one in struck for key in self.joins.keys_of(place, one)}

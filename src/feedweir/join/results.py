@@ -50,23 +50,23 @@ class LevelResults:
         return any(segment.derived for segment in self.state.segments)
 
     def pairs(self, keys: frozenset[int]) -> Longs:
-        """(key, left item, right item) of the matches of these queries, which construct nothing: each once."""
-        found = [np.empty((0, 3), np.int64)]
-        key_of = np.array([-1 if one.key not in keys else one.key for one in self.level.results], np.int64)
+        """(key, left item, right item) of the matches of these queries, which construct nothing: each once, by key, by
+        the later item, and by left and right."""
+        rank = {key: place for place, key in enumerate(sorted(keys))}
+        code_of = np.array([rank.get(one.key, -1) for one in self.level.results], np.int64)  # type: ignore[arg-type]
+        parts = [np.empty((3, 0), np.int64)]
         for one in (each for each in self.found if each.paths is None):
             relation = self.level.relations[one.relation]
             low, high = relation.members_ptr[one.row], relation.members_ptr[one.row + 1]
             place = np.repeat(np.arange(len(one)), high - low)
             member = ranges(low, high)
-            key = key_of[relation.members[member]]
-            taken = (key >= 0) & (one.needed[place] <= relation.member_length[member])
-            found.append(np.column_stack([key[taken], one.left[place[taken]], one.right[place[taken]]]))
-        rows = np.concatenate(found)
-        numbers, inverse = np.unique(rows[:, 1:], return_inverse=True)
-        rows[:, 1:] = self.state.sequence(numbers)[0][inverse.reshape(-1, 2)]
-        rows = rows[np.lexsort(rows.T[::-1])]
-        is_first = np.append(True, (rows[1:] != rows[:-1]).any(axis=1))[: len(rows)]
-        return np.asarray(rows[is_first])
+            code = code_of[relation.members[member]]
+            taken = (code >= 0) & (one.needed[place] <= relation.member_length[member])
+            place = place[taken]
+            parts.append(np.stack([code[taken], one.left[place], one.right[place]]))
+        code, left, right = in_pair_order(*np.concatenate(parts, axis=1))
+        numbers = np.array(sorted(keys), np.int64)
+        return np.column_stack([numbers[code], self.state.seqs(left), self.state.seqs(right)])
 
     def matches(self, without: frozenset[int] = frozenset()) -> Iterator[Match]:
         for found in self.found:
@@ -124,3 +124,35 @@ class JoinResults:
         """All results but those of some queries, distinct and sorted; bulk readers take `levels`."""
         found = {match for level in self.levels for match in level.matches(without)}
         return sorted(found, key=lambda match: (max(match.items), match.key, match.items, match.xml))
+
+
+def in_pair_order(code: Longs, left: Longs, right: Longs) -> tuple[Longs, Longs, Longs]:
+    """Each once, by code, the later of the two, left and right. Numbers are dense, so that a row mostly fits in one
+    word, which sorts ten times as fast as columns do."""
+    later, earlier, is_left_later = np.maximum(left, right), np.minimum(left, right), left > right
+    columns = (code, later, is_left_later.astype(np.int64), earlier)
+    lows = [int(column.min(initial=0 if not len(column) else column[0])) for column in columns]
+    widths = [
+        (int(column.max(initial=low)) - low).bit_length() for column, low in zip(columns, lows, strict=True)
+    ]
+    if sum(widths) > 63:
+        order = np.lexsort(columns[::-1])
+        rows = np.stack(columns)[:, order]
+        rows = rows[:, np.append(True, (rows[:, 1:] != rows[:, :-1]).any(axis=0))[: rows.shape[1]]]
+    else:
+        word = np.zeros(len(code), np.int64)
+        for column, low, width in zip(columns, lows, widths, strict=True):
+            word = word << width | (column - low)
+        word = _sorted_once(word)
+        unpacked = []
+        for low, width in zip(lows[::-1], widths[::-1], strict=True):
+            unpacked.append((word & ((1 << width) - 1)) + low)
+            word = word >> width
+        rows = np.stack(unpacked[::-1])
+    code, later, side, earlier = rows
+    return code, np.where(side, later, earlier), np.where(side, earlier, later)
+
+
+def _sorted_once(words: Longs) -> Longs:
+    words = np.sort(words)
+    return np.asarray(words[np.append(True, words[1:] != words[:-1])[: len(words)]])

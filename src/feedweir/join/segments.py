@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +38,8 @@ class Segment:
     text_number: Longs
     text_node: Ints
     texts: pa.Array
+    stem: str = ""
+    """The name of its files, when it lies in files."""
 
     @property
     def nbytes(self) -> int:
@@ -84,8 +87,10 @@ _NOTHING = Segment(
 )
 
 
-def _stem(segment: Segment) -> str:
+def stem_of(segment: Segment) -> str:
     """Names the content: a rewritten segment has other documents, and so another name."""
+    if segment.stem:
+        return segment.stem
     ends = (int(segment.number[0]), int(segment.number[-1]), len(segment.number), len(segment.rows))
     content = (
         int(np.bitwise_xor.reduce(segment.rows.variable * 31 ^ segment.rows.value))
@@ -95,13 +100,16 @@ def _stem(segment: Segment) -> str:
     return "-".join(str(one) for one in (segment.first, segment.last, *ends, f"{content & (1 << 64) - 1:x}"))
 
 
-def save_segment(folder: Path, segment: Segment) -> str:
-    stem = _stem(segment)
+def saved_segment(folder: Path, segment: Segment) -> Segment:
+    """The segment with its rows in files; one that has them stays as it is."""
+    stem = stem_of(segment)
+    if segment.stem and (folder / f"{stem}.rows.arrow").exists():
+        return segment
     for kind, table in _tables(segment).items():
         target = folder / f"{stem}.{kind}.arrow"
         if (table.num_rows or kind == "rows") and not target.exists():
             replaced(target, partial(_write, table))
-    return stem
+    return load_segment(folder, stem)
 
 
 def _write(table: pa.Table, path: Path) -> None:
@@ -114,8 +122,11 @@ def _write(table: pa.Table, path: Path) -> None:
 
 def _tables(segment: Segment) -> dict[str, pa.Table]:
     rows = segment.rows
-    columns = {name: getattr(rows, name) for name in ("value", "check", "variable", "document", "time")}
-    columns |= {f"path{place}": rows.path[:, place] for place in range(rows.path.shape[1])}
+    columns: dict[str, Any] = {
+        name: getattr(rows, name) for name in ("value", "check", "variable", "document", "time")
+    }
+    nodes = pa.array(np.ascontiguousarray(rows.path).ravel())
+    columns["path"] = pa.FixedSizeListArray.from_arrays(nodes, rows.path.shape[1])
     derived = sorted(segment.derived.items())
     return {
         "rows": pa.table(columns),
@@ -141,14 +152,14 @@ def load_segment(folder: Path, stem: str) -> Segment:
         kind: _read(path) if kind == "rows" or path.exists() else blank[kind] for kind, path in paths.items()
     }
     rows, documents, members = tables["rows"], tables["documents"], tables["members"]
-    path = [rows[name].to_numpy() for name in rows.column_names if name.startswith("path")]
+    path = _chunk(rows, "path")
     binding = BindingRows(
-        rows["value"].to_numpy(),
-        rows["check"].to_numpy(),
-        rows["variable"].to_numpy(),
-        rows["document"].to_numpy(),
-        rows["time"].to_numpy(),
-        np.ascontiguousarray(np.column_stack(path)),
+        _mapped(rows, "value"),
+        _mapped(rows, "check"),
+        _mapped(rows, "variable"),
+        _mapped(rows, "document"),
+        _mapped(rows, "time"),
+        path.flatten().to_numpy().reshape(-1, path.type.list_size),
     )
     first, last = (int(part) for part in stem.split("-")[:2])
     derived = tables["derived"].to_pydict()
@@ -157,17 +168,29 @@ def load_segment(folder: Path, stem: str) -> Segment:
         first,
         last,
         binding,
-        documents["number"].to_numpy(),
-        documents["seq"].to_numpy(),
-        documents["sub"].to_numpy(),
-        documents["time"].to_numpy(),
+        _mapped(documents, "number"),
+        _mapped(documents, "seq"),
+        _mapped(documents, "sub"),
+        _mapped(documents, "time"),
         {number: tuple(items) for number, items in zip(derived["number"], derived["items"], strict=True)},
-        members["member_stream"].to_numpy(),
-        members["member_number"].to_numpy(),
-        texts["number"].to_numpy(),
-        texts["node"].to_numpy(),
-        texts["text"].combine_chunks() if texts.num_rows else pa.array([], pa.string()),
+        _mapped(members, "member_stream"),
+        _mapped(members, "member_number"),
+        _mapped(texts, "number"),
+        _mapped(texts, "node"),
+        _chunk(texts, "text"),
+        stem,
     )
+
+
+def _mapped(table: pa.Table, name: str) -> NDArray[Any]:
+    column: NDArray[Any] = _chunk(table, name).to_numpy()
+    return column
+
+
+def _chunk(table: pa.Table, name: str) -> pa.Array:
+    """A column, which a file has in one piece: nothing is copied."""
+    column = table[name]
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _read(path: Path) -> pa.Table:

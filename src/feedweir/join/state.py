@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,11 @@ import pyarrow as pa
 
 from feedweir.errors import CompiledSetError
 from feedweir.join.history import JoinState
-from feedweir.join.segments import load_segment, replaced, save_segment
+from feedweir.join.segments import load_segment, replaced, saved_segment, stem_of
 
 __all__ = ["HistoryStore", "JoinState"]
 
-FORMAT = 2
+FORMAT = 3
 
 
 class HistoryStore:
@@ -35,19 +36,22 @@ class HistoryStore:
 
     def save(
         self, batch: int, states: Mapping[str, JoinState], *, before: int | None = None, note: object = None
-    ) -> None:
+    ) -> dict[str, JoinState]:
         """Keep the states after a batch, which began with those `before` it (the newest that are there, if not said).
 
-        `note` is whatever else must be known with them, as JSON.
+        `note` is whatever else must be known with them, as JSON. The same states are handed back with their rows on
+        disk, so that what a process holds does not grow with its windows.
         """
+        mapped = {name: self._save_level(name, one) for name, one in states.items()}
         manifest = {
             "format": FORMAT,
-            "levels": {name: self._save_level(name, one) for name, one in states.items()},
+            "levels": {name: _described(one) for name, one in mapped.items()},
             "note": note,
         }
         target = self._path(batch)
         replaced(target, lambda path: path.write_text(json.dumps(manifest, sort_keys=True)))
         self._sweep(batch, batch if before is None else before + 1)
+        return mapped
 
     def load(self, before: int) -> dict[str, JoinState]:
         """The states after the last batch before this one; none when there is none."""
@@ -100,16 +104,10 @@ class HistoryStore:
             return []
         return [f"{name}/{stem}" for name, level in levels.items() for stem in level["segments"]]
 
-    def _save_level(self, name: str, state: JoinState) -> dict[str, object]:
+    def _save_level(self, name: str, state: JoinState) -> JoinState:
         folder = self.directory / name
         folder.mkdir(exist_ok=True)
-        stems = [save_segment(folder, segment) for segment in state.segments]
-        return {
-            "segments": stems,
-            "next_number": state.next_number,
-            "clock": state.clock,
-            "last_batch": state.last_batch,
-        }
+        return replace(state, segments=tuple(saved_segment(folder, segment) for segment in state.segments))
 
     def _load_level(self, name: str, level: Mapping[str, object]) -> JoinState:
         folder = self.directory / name
@@ -118,3 +116,12 @@ class HistoryStore:
         segments = tuple(load_segment(folder, stem) for stem in stems)
         numbers = [level[key] for key in ("next_number", "clock", "last_batch")]
         return JoinState(segments, *(int(str(number)) for number in numbers))
+
+
+def _described(state: JoinState) -> dict[str, object]:
+    return {
+        "segments": [stem_of(segment) for segment in state.segments],
+        "next_number": state.next_number,
+        "clock": state.clock,
+        "last_batch": state.last_batch,
+    }
