@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,18 +17,22 @@ from zlib import crc32
 
 from feedweir.engine.files import replace_json
 from feedweir.engine.plan_wire import plan_from_json, plan_to_json, stream_keys
+from feedweir.engine.stream_plans import (
+    has_joins,
+    inside_patterns,
+    is_construction,
+    is_plain,
+    plain_queries,
+    streams_read,
+    with_streams_named,
+)
 from feedweir.errors import CompiledSetError
-from feedweir.plan import branches, inputs_of, postorder, rebuilt
+from feedweir.plan import inputs_of, postorder
 from feedweir.plan.nodes import (
     AnnotationJoin,
-    Block,
     Distinct,
-    Feed,
-    Filter,
     Node,
     PatternJoin,
-    Source,
-    Union,
     Window,
 )
 from feedweir.plan.query import Query
@@ -36,25 +40,6 @@ from feedweir.plan.query import Query
 FORMAT = 2
 SHARDS = 8
 """Feeds with joins are divided by the first stream they read, so that a feed that is edited finds its history again."""
-
-
-def has_joins(plan: Node) -> bool:
-    """Whether an expanded plan needs more than one item at a time."""
-    return not all(_is_plain(node) for node in postorder(plan))
-
-
-def _is_plain(node: Node) -> bool:
-    return isinstance(node, (Source, Filter, Union)) or (isinstance(node, Block) and not node.select)
-
-
-def plain_queries(key: int, plan: Node) -> list[Query]:
-    """An expanded plan without joins as queries of one key; a block by itself is a filter by its pattern."""
-    ways = branches(rebuilt(plan, _as_filter))
-    return [Query(key, sources, predicate) for sources, predicate in ways]
-
-
-def _as_filter(node: Node) -> Node:
-    return Filter(node.input, node.pattern) if isinstance(node, Block) else node
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,17 +139,17 @@ class JoinSet:
     def _add(self, plan: Node) -> int:
         keys = stream_keys(plan)
         plain: set[int] = set()
-        inside = _inside_patterns(plan)
+        inside = inside_patterns(plan)
         for node in postorder(plan):
             inputs = inputs_of(node)
-            if _is_plain(node) and all(id(input) in plain for input in inputs):
+            if is_plain(node) and all(id(input) in plain for input in inputs):
                 plain.add(id(node))
             elif id(node) not in inside and not isinstance(node, Window):
                 self._make(node, keys, plain)
         return keys[id(plan)]
 
     def _make(self, node: Node, keys: dict[int, int], plain: set[int]) -> None:
-        inputs = _streams_read(node)
+        inputs = streams_read(node)
         for input in inputs:
             if id(input) in plain:
                 self.found.setdefault(keys[id(input)], input)
@@ -179,46 +164,9 @@ class JoinSet:
             round = below + isinstance(node, PatternJoin)
             same = (self.made[one] for one in reads if one in self.made)
             depth = max((one.depth for one in same if one.round == round), default=0)
-            named = _named(node, keys) if isinstance(node, PatternJoin) else node
+            named = with_streams_named(node, keys) if isinstance(node, PatternJoin) else node
             is_annotating = isinstance(node, (AnnotationJoin, Distinct))
             self.made[key] = Stream(key, named, reads, round, depth + is_annotating)
-
-
-def _streams_read(node: Node) -> list[Node]:
-    """What the join step reads for a node: windows and blocks of joins are parts of them."""
-    if isinstance(node, PatternJoin):
-        return [block.input for block in blocks_of(node)]
-    return [input.input if isinstance(input, Window) else input for input in inputs_of(node)]
-
-
-def blocks_of(node: PatternJoin) -> list[Block]:
-    """The blocks of a chain from left to right."""
-    blocks: list[Block] = [node.right]
-    left = node.left
-    while isinstance(left, PatternJoin):
-        blocks.append(left.right)
-        left = left.left
-    return [left, *reversed(blocks)]
-
-
-def _inside_patterns(plan: Node) -> set[int]:
-    """The blocks and inner joins of chains, by `id`."""
-    found: set[int] = set()
-    for node in postorder(plan):
-        if isinstance(node, PatternJoin):
-            found |= {id(node.left), id(node.right)}
-    return found
-
-
-def _named(node: PatternJoin, keys: dict[int, int]) -> PatternJoin:
-    """The join with the names of streams in the place of what its blocks read."""
-    left: Block | PatternJoin = node.left
-    left = _named(left, keys) if isinstance(left, PatternJoin) else _block(left, keys)
-    return replace(node, left=left, right=_block(node.right, keys))
-
-
-def _block(block: Block, keys: dict[int, int]) -> Block:
-    return replace(block, input=Feed(str(keys[id(block.input)])))
 
 
 def shown_with_partners(joins: JoinSet, root: int) -> set[int]:
@@ -227,15 +175,11 @@ def shown_with_partners(joins: JoinSet, root: int) -> set[int]:
     waiting = [root]
     while waiting:
         stream = joins.made.get(waiting.pop())
-        if stream is None or isinstance(stream.node, PatternJoin) or _is_construction(stream.node):
+        if stream is None or isinstance(stream.node, PatternJoin) or is_construction(stream.node):
             continue
         shown.add(stream.key)
         waiting += stream.inputs[:1] if isinstance(stream.node, AnnotationJoin) else stream.inputs
     return shown
-
-
-def _is_construction(node: Node) -> bool:
-    return isinstance(node, Block) and bool(node.select)
 
 
 def shard_of(plan: Node) -> int:
