@@ -87,6 +87,27 @@ def test_another_feed_changes_nothing_of_what_is_remembered(weir: Weir) -> None:
     assert partners(weir, "Near") == [["1"]]
 
 
+def test_a_window_is_found_again_by_a_feed_whose_other_window_is_another(weir: Weir) -> None:
+    """Which shard looks after a feed follows from its first window."""
+    weir.execute("register feed http://example.org/c as C")
+    before, after = (
+        f"""create or replace feed Both from A as $a join last 1 day on ({first} as $b) with $a[title = window.title]
+            join last 2 items on C as $c with $a[author = window.author and title = window.title]"""
+        for first in ("B", "A | B | C")
+    )
+    for statement in (before, after):
+        weir.execute(statement)
+        land(weir, "B", 1)
+        land(weir, "C", 2)
+        land(weir, "C", 3)
+        run(weir)
+    land(weir, "C", 4)
+    land(weir, "A", 5)
+    run(weir)
+    assert len(list(weir.directory.joins.glob("*/windows"))) == 2
+    assert partners(weir, "Both") == [["3", "4"]]
+
+
 def test_damaged_windows_stop_nothing(weir: Weir) -> None:
     land(weir, "B", 1)
     run(weir)
