@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -14,7 +15,18 @@ from feedweir.errors import SettingsError
 from feedweir.items.model import Item
 from feedweir.items.schema import batch_of
 from feedweir.match import KeywordQueries
-from feedweir.match.prospective import METHODS, Clustered, Ordered, TermSets, keyword_set, matcher
+from feedweir.match.prospective import (
+    METHODS,
+    Clustered,
+    Found,
+    Ordered,
+    Primitive,
+    TermSets,
+    best_of,
+    choose,
+    keyword_set,
+    matcher,
+)
 from feedweir.plan.predicates import Contains, Term
 from feedweir.plan.query import Query
 from tests.match.test_matching import naive_pairs, pairs_of
@@ -83,6 +95,27 @@ def test_auto_takes_the_method_that_touches_least() -> None:
     queries = sets_of([set(random.integers(0, N_TERMS, 3).tolist()) for _ in range(300)])
     documents = sets_of([set(random.integers(0, N_TERMS, 6).tolist()) for _ in range(20)])
     assert type(matcher("auto", queries, N_TERMS, documents)).__name__ == "Shared"
+
+
+def test_auto_judges_many_queries_by_some_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choose, "_JUDGED", 10)
+    seen: list[int] = []
+
+    class Idle(Primitive):
+        def __init__(self, queries: TermSets, n_terms: int) -> None:
+            seen.append(len(queries))
+            super().__init__(queries, n_terms)
+
+        def match(self, documents: TermSets, *, has_tests: bool = True) -> Found:
+            return replace(super().match(documents, has_tests=has_tests), postings=0, accumulators=0, tests=0)
+
+    monkeypatch.setitem(choose.METHODS, "idle", Idle)
+    queries = sets_of([{number % N_TERMS} for number in range(95)])
+    documents = sets_of([{1, 2}])
+    assert best_of(queries, N_TERMS, documents) == "idle"
+    assert seen == [10]
+    assert len(matcher("auto", queries, N_TERMS, documents).match(documents).rows) == 16
+    assert seen == [10, 10, 95]
 
 
 def test_unknown_methods_and_phrases_are_refused() -> None:

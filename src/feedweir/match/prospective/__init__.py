@@ -1,6 +1,6 @@
 """Prospective search as published, method by method, beside the one that replaced them all."""
 
-from feedweir.match.prospective.choose import METHODS, PUBLISHED, KeywordSet, keyword_set, matcher
+from feedweir.match.prospective.choose import METHODS, PUBLISHED, KeywordSet, best_of, keyword_set, matcher
 from feedweir.match.prospective.methods import Clustered, Found, Matcher, Ordered, Primitive, Shared
 from feedweir.match.prospective.terms import TermSets, term_queries, term_sets
 
@@ -15,6 +15,7 @@ __all__ = [
     "Primitive",
     "Shared",
     "TermSets",
+    "best_of",
     "keyword_set",
     "matcher",
     "term_queries",
