@@ -1,20 +1,25 @@
 """Notifications by Apprise, for the many services it speaks; installed with `feedweir[notify]`.
 
 Guarantee: at least once. The services have no idempotency: a sender that dies between sending and settling repeats the
-message. Apprise says only whether it succeeded, so every failure is tried again.
+message. Apprise says only whether it succeeded, so every failure is tried again; why it failed is in its log alone.
 """
 
 from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Callable
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from feedweir.deliver.digest import digest
 from feedweir.deliver.parcel import Parcel
 from feedweir.errors import DeliveryError
+
+_MAX_REASON = 300
 
 Notify: TypeAlias = Callable[[str, str, str], bool]
 """(service URL, title, text) → whether the service took it."""
@@ -42,9 +47,33 @@ def with_apprise() -> Notify | None:
         return None
 
     def notify(url: str, title: str, text: str) -> bool:
-        services = apprise.Apprise()
-        if not services.add(url):
+        service = apprise.Apprise.instantiate(url)
+        if service is None:
             raise DeliveryError("this is not an address that Apprise knows", is_final=True)
-        return bool(services.notify(title=title, body=text))
+        with _warnings() as warnings:
+            is_taken = bool(service.notify(title=title, body=text))
+        if not is_taken and warnings:
+            raise DeliveryError(f"the service did not take the notification: {warnings[0]}"[:_MAX_REASON])
+        return is_taken
 
     return notify
+
+
+@contextmanager
+def _warnings() -> Iterator[list[str]]:
+    """What Apprise logs meanwhile in this thread: others may be notifying at the same time."""
+    found: list[str] = []
+    thread = threading.get_ident()
+
+    class Noting(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.thread == thread:
+                found.append(record.getMessage())
+
+    handler = Noting(logging.WARNING)
+    logger = logging.getLogger("apprise")
+    logger.addHandler(handler)
+    try:
+        yield found
+    finally:
+        logger.removeHandler(handler)
