@@ -1,0 +1,108 @@
+"""What the joins of shards remember between batches, at hand and in `joins/SHARD/`."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from feedweir.engine.annotating import AnnotationStages
+from feedweir.engine.batches import Manifest
+from feedweir.engine.constructed import Construction
+from feedweir.engine.joined import JoinState
+from feedweir.engine.patterns import LONG_AGO, PatternRounds, PatternState
+from feedweir.errors import CompiledSetError
+from feedweir.join.annotation_state import WindowState
+from feedweir.join.annotation_store import WindowStore
+from feedweir.join.state import HistoryStore
+
+_log = logging.getLogger(__name__)
+
+
+class JoinStates:
+    """The states of shards. What is at hand is only used for the batch after it; for any other the files are read."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._held: dict[int, tuple[int, JoinState]] = {}
+
+    def after(self, batch: int, shard: int, stages: AnnotationStages) -> JoinState:
+        """The state with which the batch after this one begins."""
+        at, state = self._held.get(shard, (-1, JoinState(PatternState(), WindowState())))
+        if at != batch:
+            state = JoinState(self._patterns_after(shard, batch), self._windows_after(shard, batch))
+        return self._knowing(shard, stages, state, batch)
+
+    def save(
+        self,
+        shard: int,
+        manifest: Manifest,
+        rounds: PatternRounds,
+        stages: AnnotationStages,
+        state: JoinState,
+    ) -> None:
+        """Keep the state after a batch; it is gone on from as it will be found when it is read again."""
+        patterns, windows = state.patterns, state.windows
+        levels = self._history(shard).save(
+            manifest.upto, patterns.levels, before=manifest.after, note=_note(patterns)
+        )
+        rounds.saved(patterns.levels, levels)
+        if stages.queries:
+            windows = self._windows(shard).save(manifest.upto, state.windows, before=manifest.after)
+            stages.logic.saved(state.windows, windows)
+        self._held[shard] = manifest.upto, JoinState(replace(patterns, levels=levels), windows)
+
+    def _knowing(self, shard: int, stages: AnnotationStages, state: JoinState, after: int) -> JoinState:
+        """The state with what other shards know of streams that have come under windows here: an edited feed may have
+        come from another shard."""
+        wanted = stages.logic.joins.horizons
+        if {*wanted} <= {*state.windows.streams}:
+            return state
+        others = (int(path.parent.name) for path in sorted(self._directory.glob("*/windows")))
+        found = (self._windows_of(other, after) for other in others if other != shard)
+        return JoinState(state.patterns, state.windows.knowing(found, wanted))
+
+    def _patterns_after(self, shard: int, batch: int) -> PatternState:
+        try:
+            levels, note = self._history(shard).load_noted(batch + 1)
+            return PatternState(levels, *_noted(note))
+        except CompiledSetError as error:
+            # Better some pairs are missed than that nothing goes on.
+            _log.error("pattern joins of shard %d begin anew: %s", shard, error)
+            return PatternState()
+
+    def _windows_after(self, shard: int, batch: int) -> WindowState:
+        try:
+            return self._windows(shard).load(batch + 1)
+        except CompiledSetError as error:
+            _log.error("windows of shard %d begin anew: %s", shard, error)
+            return WindowState()
+
+    def _windows_of(self, shard: int, batch: int) -> WindowState:
+        try:
+            return self._windows(shard).load_after(batch) or WindowState()
+        except CompiledSetError as error:
+            _log.error("windows of shard %d are not known to others: %s", shard, error)
+            return WindowState()
+
+    def _history(self, shard: int) -> HistoryStore:
+        return HistoryStore(self._directory / str(shard))
+
+    def _windows(self, shard: int) -> WindowStore:
+        return WindowStore(self._directory / str(shard) / "windows")
+
+
+def _note(state: PatternState) -> dict[str, Any]:
+    parts = [[id_, list(one.made_of), one.xml, one.is_selected] for id_, one in sorted(state.parts.items())]
+    return {"clock": state.clock, "parts": parts}
+
+
+def _noted(note: Any) -> tuple[dict[int, Construction], int]:
+    if not note:
+        return {}, LONG_AGO
+    parts = {
+        id_: Construction(tuple(made_of), xml, is_selected)
+        for id_, made_of, xml, is_selected in note["parts"]
+    }
+    return parts, note["clock"]
