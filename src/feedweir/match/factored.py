@@ -317,12 +317,16 @@ def is_enumerated(formula: Formula) -> TypeGuard[Enumerated]:
     return not isinstance(formula, (All, AnyOf, Count, Without, Phrase, Within, Ask))
 
 
+_MOST_KEYS = 128
+
+
 def keys_of(formula: Formula, likely: Probability) -> list[tuple[Enumerated, Formula]]:
     """Atoms of which one holds whenever the formula does, each with what is left to ask; none when it must be tried.
 
-    Of several atoms the first that holds finds it, so that nothing is found twice.
+    Of several atoms the first that holds finds it, so that nothing is found twice: each is filed with all before it,
+    which of very many would be too much.
     """
-    options = [atoms for part in _parts(formula) if (atoms := _finding(part, likely))]
+    options = [atoms for part in _parts(formula) if 0 < len(atoms := _finding(part, likely)) <= _MOST_KEYS]
     if not options:
         return []
     best = min(options, key=lambda atoms: sum(map(likely, atoms)))

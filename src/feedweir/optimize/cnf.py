@@ -20,13 +20,32 @@ Cnf: TypeAlias = frozenset[Clause]
 MAX_CLAUSES = 32
 """What a disjunction may become. Past it the disjunction stays one clause."""
 
+MAX_ATOMS = 1_000
+"""Parts from which on a predicate is not taken apart."""
+
 NEVER: Cnf = frozenset({frozenset()})
 ALWAYS: Cnf = frozenset()
 
 
 def to_cnf(predicate: Predicate, *, max_clauses: int = MAX_CLAUSES) -> Cnf:
-    """The clauses of a predicate, none a superset of another."""
-    return _clauses(simplify(predicate), max_clauses)
+    """The clauses of a predicate, none a superset of another; of one with very many atoms a single literal."""
+    simple = simplify(predicate)
+    return frozenset({frozenset({simple})}) if is_large(simple) else _clauses(simple, max_clauses)
+
+
+def is_large(predicate: Predicate) -> bool:
+    """Whether it has so many atoms that comparing them with those of others would take longer than it could save."""
+    waiting, count = [predicate], 0
+    while waiting and count <= MAX_ATOMS:
+        match waiting.pop():
+            case And(parts) | Or(parts) | AtLeast(_, parts):
+                waiting += parts
+                count += len(parts)
+            case Not(part):
+                waiting.append(part)
+            case _:
+                pass
+    return count > MAX_ATOMS
 
 
 def from_cnf(cnf: Cnf) -> Predicate:

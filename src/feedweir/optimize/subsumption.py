@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from feedweir.optimize.booleans import simplify
-from feedweir.optimize.cnf import NEVER, Clause, Cnf, Literal, clause_key, to_cnf
+from feedweir.optimize.cnf import NEVER, Clause, Cnf, Literal, clause_key, is_large, to_cnf
 from feedweir.optimize.implication import atom_implies, atoms_exclude
 from feedweir.plan.predicates import And, AtLeast, Atom, Compare, Contains, Not, Or, Predicate
 
@@ -32,7 +32,9 @@ def literal_implies(one: Literal, other: Literal) -> bool:
 
 
 def _structure_implies(one: Predicate, other: Predicate) -> bool:
-    """Parts that stayed unexpanded, by what `and` and `or` mean."""
+    """Parts that stayed unexpanded, by what `and` and `or` mean; of very many nothing is told."""
+    if is_large(one) or is_large(other):
+        return False
     match one, other:
         case Or(parts), _:
             return all(literal_implies(part, other) for part in parts)
