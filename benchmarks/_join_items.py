@@ -17,7 +17,8 @@ from benchmarks._join_queries import STREAM, Schema, queries_of
 from feedweir.join.batch import DocumentBatch
 from feedweir.join.compiled import JoinSet, compile_joins
 from feedweir.join.intake import intake
-from feedweir.join.process import JoinLogic, JoinResults
+from feedweir.join.process import JoinLogic
+from feedweir.join.results import JoinResults
 from feedweir.join.sequential import AloneHistory, alone_documents, alone_queries, evaluate_alone
 from feedweir.join.windows import JoinBounds
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from lxml import etree
 
-from feedweir.join.process import Match
 from feedweir.join.query import JoinQuery, filled, holes_of, stream_name
+from feedweir.join.results import Match
 from feedweir.join.variables import preorder
 from feedweir.join.windows import JoinBounds, microseconds
 from feedweir.plan.nodes import Block, LastItems, PatternJoin, TimeSpan

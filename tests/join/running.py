@@ -8,7 +8,8 @@ import numpy as np
 
 from feedweir.join.batch import DocumentBatch
 from feedweir.join.compiled import JoinSet
-from feedweir.join.process import JoinLogic, JoinResults, Match
+from feedweir.join.process import JoinLogic
+from feedweir.join.results import JoinResults, Match
 from feedweir.match.trees import TreeSet, compile_trees
 from tests.join.naive import Document
 

@@ -7,8 +7,9 @@ from datetime import timedelta
 import numpy as np
 
 from feedweir.join.compiled import JoinSet, compile_joins
-from feedweir.join.process import JoinLogic, Match
+from feedweir.join.process import JoinLogic
 from feedweir.join.query import JoinQuery
+from feedweir.join.results import Match
 from feedweir.match.trees import Witnesses, compile_trees
 from feedweir.plan.nodes import Block, PatternJoin, Source, TimeSpan
 from feedweir.plan.predicates import PatternNode, TreePattern

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from feedweir.errors import CompiledSetError
 from feedweir.join.compiled import compile_joins
-from feedweir.join.process import JoinLogic, Match
+from feedweir.join.process import JoinLogic
 from feedweir.join.query import JoinQuery
+from feedweir.join.results import Match
 from feedweir.join.state import HistoryStore
 from feedweir.join.windows import JoinBounds
 from feedweir.match.trees import compile_trees

@@ -28,7 +28,7 @@ from feedweir.engine.joined import (
 )
 from feedweir.engine.pairs import pair_documents, pair_elements, pairs_of_feeds
 from feedweir.engine.patterns import PatternRounds, PatternState, document_batch, id_of
-from feedweir.join.process import Match
+from feedweir.join.results import Match
 from feedweir.match.meaning import holds
 from feedweir.plan.construct import holes_of
 from feedweir.plan.nodes import Block, Filter, Union

@@ -21,9 +21,10 @@ from feedweir.engine.witnessing import WitnessRows, witnesses_of
 from feedweir.items.model import Item
 from feedweir.join.batch import DocumentBatch
 from feedweir.join.compiled import compile_joins
-from feedweir.join.process import JoinLogic, Match
+from feedweir.join.history import JoinState
+from feedweir.join.process import JoinLogic
 from feedweir.join.query import JoinQuery, stream_name
-from feedweir.join.state import JoinState
+from feedweir.join.results import Match
 from feedweir.join.values import stable_number
 from feedweir.join.windows import JoinBounds
 from feedweir.match.trees import TreeSet, compile_trees

@@ -23,11 +23,9 @@ from feedweir.join.history import JoinState, compacted, extended, states_named
 from feedweir.join.intake import Texts, intake
 from feedweir.join.reach import cut_short, reach_of, within_counts, without_own_parts
 from feedweir.join.reading import LevelInput, inner_rows, input_of, joined_texts, segment_of
-from feedweir.join.results import JoinResults, LevelResults, Match
+from feedweir.join.results import JoinResults, LevelResults
 from feedweir.join.rows import BindingRows, concatenated
 from feedweir.plan.predicates import TreePattern
-
-__all__ = ["JoinLogic", "JoinResults", "Match"]
 
 Longs = NDArray[np.int64]
 

@@ -18,8 +18,6 @@ from feedweir.errors import CompiledSetError
 from feedweir.join.history import JoinState
 from feedweir.join.segments import load_segment, replaced, saved_segment, stem_of
 
-__all__ = ["HistoryStore", "JoinState"]
-
 FORMAT = 3
 
 
