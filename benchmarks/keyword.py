@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from time import process_time
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,10 @@ import pyarrow.parquet as pq
 
 from benchmarks import _excite as excite
 from benchmarks._plot import line_plot
+from feedweir.catalog import Definition
 from feedweir.items.schema import ITEM_SCHEMA
 from feedweir.items.text import words
+from feedweir.keeper.compile import compile_definitions
 from feedweir.match import (
     Frequencies,
     KeywordQueries,
@@ -33,6 +35,7 @@ from feedweir.match import (
     apply_changes,
     compile_set,
     create_segmented,
+    formulas,
     is_worth_merging,
     merge,
     open_set,
@@ -71,6 +74,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as scratch:
         result |= whole_path(work, Path(scratch), options)
         result |= updates(replace(work, documents=drawn.documents), more, Path(scratch))
+        result |= statements(work, Path(scratch))
         result |= against_perq(work)
     result |= growth(options)
     return result
@@ -145,6 +149,31 @@ def whole_path(work: excite.Workload, scratch: Path, options: argparse.Namespace
         seen = observed(real_items(options.items, first=20_000, n=10_000))
         return result | text_ratio(real_queries(options.queries), real_items(options.items), scratch, seen)
     return result | text_ratio(queries, batch, scratch)
+
+
+def statements(work: excite.Workload, scratch: Path, n: int = 60_000) -> dict[str, object]:
+    """Statements as text become a set: seconds of the clock, and how much faster several processes compile it."""
+    terms = work.queries.head(min(n, len(work.queries)))
+    rows = np.split(terms.terms, terms.offsets[1:-1])
+    texts = [
+        f"create feed f{number} from a where "
+        + " and ".join(f"item contains '{excite.word(t)}'" for t in row.tolist())
+        for number, row in enumerate(rows)
+    ]
+    source = Definition(0, "a", "source", "register feed http://a.example/feed as a")
+    given = [Definition(number, f"f{number}", "virtual", text) for number, text in enumerate(texts, start=1)]
+    compiled, read_s = clocked(lambda: compile_definitions([source, *given]))
+    seconds = {}
+    for name, least in (("one", len(texts) + 2), ("all", 1)):
+        formulas.PARALLEL_FROM, usual = least, formulas.PARALLEL_FROM
+        seconds[name] = clocked(lambda name=name: compile_set(compiled.queries, scratch / name))[1]
+        formulas.PARALLEL_FROM = usual
+    return {
+        "statements": len(texts),
+        "statements_read_s": read_s,
+        "statements_build_s": read_s + seconds["all"],
+        "parallel_gain": seconds["one"] / seconds["all"],
+    }
 
 
 def text_ratio(
@@ -341,6 +370,13 @@ def growth(options: argparse.Namespace) -> dict[str, object]:
         points = [(float(row["queries"]), float(row["us_per_item"])) for row in table]
         options.plot.write_text(line_plot({"ours": points}, "queries", "µs per item"), encoding="utf-8")
     return {"growth": table}
+
+
+def clocked(work: Callable[[], Any]) -> tuple[Any, float]:
+    """By the clock on the wall, as several processes work together."""
+    start = perf_counter()
+    result = work()
+    return result, perf_counter() - start
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:

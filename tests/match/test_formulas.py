@@ -6,11 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from feedweir.match import compile_set, formulas, open_set
+from feedweir.match.formula import reduced
+from feedweir.match.formula_wire import formulas_from_bytes, formulas_to_bytes
 from feedweir.match.store import table_of
-from feedweir.plan.predicates import Contains, Not, Or, Term
+from feedweir.plan.predicates import Contains, Not, Or, Predicate, Term
 from feedweir.plan.query import Query
+from tests.match.generated import graph_patterns, predicates
 
 
 def queries(n: int) -> list[Query]:
@@ -44,3 +49,10 @@ def test_compiling_tells_how_far_it_is(tmp_path: Path) -> None:
     compile_set(queries(9000), tmp_path / "set", progress=lambda done, all_: heard.append((done, all_)))
     assert heard == [(0, 9000), (4096, 9000), (8192, 9000), (9000, 9000)]
     assert len(open_set(tmp_path / "set")) == 9000
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(predicates | graph_patterns(), max_size=4))
+def test_formulas_come_back_as_they_were(asked: list[Predicate]) -> None:
+    read = dict(enumerate(map(reduced, asked)))
+    assert formulas_from_bytes(formulas_to_bytes(read)) == read

@@ -18,6 +18,7 @@ import pyarrow as pa
 from feedweir.match.arrays import Array
 from feedweir.match.factored import left_to_index
 from feedweir.match.formula import NO, Formula, reduced
+from feedweir.match.formula_wire import formulas_from_bytes, formulas_to_bytes
 from feedweir.match.store import query_of, whole_predicate
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -115,8 +116,8 @@ class _Elsewhere:
         """What it read; when it died, it is read here."""
         if self._process.wait() != 0:
             return read_formulas(*self._given)
-        found: Formulas = pickle.loads(self._path.with_suffix(".out").read_bytes())
-        return found
+        notes, plain = pickle.loads(self._path.with_suffix(".out").read_bytes())
+        return Formulas(formulas_from_bytes(plain), notes)
 
 
 def read_file(path: str) -> None:
@@ -127,5 +128,5 @@ def read_file(path: str) -> None:
     found = read_formulas(table, np.arange(len(table)), local)
     renumbered = {numbers[place]: formula for place, formula in found.formulas.items()}
     Path(path).with_suffix(".out").write_bytes(
-        pickle.dumps(Formulas(renumbered, found.notes), pickle.HIGHEST_PROTOCOL)
+        pickle.dumps((found.notes, formulas_to_bytes(renumbered)), pickle.HIGHEST_PROTOCOL)
     )
