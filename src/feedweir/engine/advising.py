@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from feedweir.optimize.advice import Advice
-from feedweir.optimize.cnf import Cnf, to_cnf
+from feedweir.optimize.cnf import Cnf, is_large, to_cnf
 from feedweir.optimize.subsumption import cnf_implies, is_never
 from feedweir.plan.predicates import Or, Predicate
 from feedweir.plan.query import Query
@@ -58,7 +58,8 @@ def _is_inside(one: Mapping[str, Cnf], other: Mapping[str, Cnf]) -> bool:
 
 
 def _size(forms: Mapping[str, Cnf]) -> int:
-    return sum(len(clause) for form in forms.values() for clause in form)
+    literals = [literal for form in forms.values() for clause in form for literal in clause]
+    return sum(_MOST_COMPARED if is_large(literal) else 1 for literal in literals)
 
 
 def _open(filters: Filters) -> dict[str, Cnf]:

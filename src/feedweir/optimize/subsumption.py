@@ -108,6 +108,8 @@ def _may_contradict(kind: str, other: str) -> bool:
 
 
 def _contradicts(one: Literal, other: Literal) -> bool:
+    if is_large(one) or is_large(other):
+        return False
     return literal_implies(one, negation(other)) or literal_implies(other, negation(one))
 
 
