@@ -20,6 +20,8 @@ from tests.deliver.life import Life
 from tests.deliver.readers import StreamReader
 from tests.deliver.web_of_feeds import HOSTILE, WebOfFeeds, web_of_feeds
 
+TOLD = ("endless", "bomb", "loop", "page", "picture", "away")
+"""Hostile sources that cannot be taken for feeds, and need not be waited for long."""
 MAIL, DIGEST, HOOK, ONE, PUSH = "all@example.org", "digest@example.org", "/hook/all", "/hook/one", "/push/all"
 
 
@@ -73,6 +75,10 @@ def has_lease(catalog: Catalog) -> bool:
 
 def is_drained(catalog: Catalog) -> bool:
     return set(catalog.outbox.counts()) <= {"sent"}
+
+
+def has_told_of_the_hostile(catalog: Catalog) -> bool:
+    return all(catalog.failures.of("source", f"Bad_{kind}") for kind in TOLD)
 
 
 def a_moment(luck: random.Random, scene: Scene, world: WebOfFeeds, life: Life) -> Callable[[], bool]:
@@ -157,6 +163,7 @@ def run_scene(scene: Scene, tmp_path: Path) -> None:
             life.wait(lambda: world.hub.leases > 0)
             publish_and_kill(scene, world, life)
             wait_for_readers(scene, world, stream, life, weir.catalog)
+            life.wait(lambda: has_told_of_the_hostile(weir.catalog))
         check_readers(scene, world, stream)
         check_shelves(scene, weir)
         assert not world.impolite
