@@ -352,7 +352,7 @@ def growth(options: argparse.Namespace) -> dict[str, object]:
         if options.full
         else (100_000, 300_000, 1_000_000)
     )
-    table = []
+    table: list[dict[str, float]] = []
     for size in sizes:
         work = excite.workload(size, 200)
         core = Shared(work.queries, work.n_terms)
@@ -367,9 +367,18 @@ def growth(options: argparse.Namespace) -> dict[str, object]:
             }
         )
     if options.plot is not None:
-        points = [(float(row["queries"]), float(row["us_per_item"])) for row in table]
-        options.plot.write_text(line_plot({"ours": points}, "queries", "µs per item"), encoding="utf-8")
+        options.plot.write_text(growth_plot(table), encoding="utf-8")
     return {"growth": table}
+
+
+def growth_plot(table: list[dict[str, float]]) -> str:
+    shown = {
+        "µs per item": "us_per_item",
+        "hits per item": "hits_per_item",
+        "bytes per query": "bytes_per_query",
+    }
+    lines = {name: [(row["queries"], row[column]) for row in table] for name, column in shown.items()}
+    return line_plot(lines, "queries", "by number of queries, both axes logarithmic")
 
 
 def clocked(work: Callable[[], Any]) -> tuple[Any, float]:
