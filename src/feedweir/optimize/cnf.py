@@ -22,15 +22,19 @@ MAX_CLAUSES = 32
 
 MAX_ATOMS = 1_000
 """Parts from which on a predicate is not taken apart."""
+MAX_CONJUNCTS = 64
+"""Clauses that it may have when it is: whoever looks for shared ones looks at each two of them."""
 
 NEVER: Cnf = frozenset({frozenset()})
 ALWAYS: Cnf = frozenset()
 
 
 def to_cnf(predicate: Predicate, *, max_clauses: int = MAX_CLAUSES) -> Cnf:
-    """The clauses of a predicate, none a superset of another; of one with very many atoms a single literal."""
+    """The clauses of a predicate, none a superset of another; of one with very many a single literal."""
     simple = simplify(predicate)
-    return frozenset({frozenset({simple})}) if is_large(simple) else _clauses(simple, max_clauses)
+    whole: Cnf = frozenset({frozenset({simple})})
+    clauses = whole if is_large(simple) else _clauses(simple, max_clauses)
+    return clauses if len(clauses) <= MAX_CONJUNCTS else whole
 
 
 def is_large(predicate: Predicate) -> bool:
