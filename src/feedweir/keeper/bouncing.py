@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import mailbox
-import threading
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 from feedweir.catalog import Catalog, Failure
 from feedweir.deliver.bounces import bounce_of
 from feedweir.errors import CatalogError, FeedweirError, SettingsError
+from feedweir.keeper.looping import Loop
 
 _log = logging.getLogger(__name__)
 
@@ -76,26 +76,17 @@ def _read_mbox(catalog: Catalog, path: Path, now: datetime) -> int:
     return ours
 
 
-class BounceLoop:
+class BounceLoop(Loop):
     """Reads a mailbox now and then, in a thread."""
 
     def __init__(
         self, catalog: Catalog, path: Path, clock: Callable[[], datetime], *, look_s: float = _LOOK_S
     ) -> None:
+        super().__init__("bounces")
         self._catalog = catalog
         self._path = path
         self._clock = clock
         self._look_s = look_s
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="feedweir-bounces", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join()
 
     def _run(self) -> None:
         while True:

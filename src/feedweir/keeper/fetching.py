@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
@@ -30,6 +29,7 @@ from feedweir.engine.batches import Manifest, SourceReport
 from feedweir.errors import FeedweirError
 from feedweir.items.model import FeedDescription
 from feedweir.keeper.leases import Leases, hubs_in
+from feedweir.keeper.looping import Loop
 from feedweir.keeper.source_states import SourceMemory, saved, state_of
 from feedweir.keeper.steering import Helm, rules_of
 
@@ -60,7 +60,7 @@ Opening = Callable[[HostLedger], AbstractAsyncContextManager[Looker]]
 """Opens a looker that asks this ledger before it asks a host."""
 
 
-class FetchLoop:
+class FetchLoop(Loop):
     """Fetches the sources of a catalog until it is stopped. One process of an installation does this."""
 
     def __init__(
@@ -78,6 +78,7 @@ class FetchLoop:
         memory: SourceMemory | None = None,
         leases: Leases | None = None,
     ) -> None:
+        super().__init__("fetch")
         self._catalog = catalog
         self._log = log
         self._options = options
@@ -89,22 +90,11 @@ class FetchLoop:
         self._memory = memory or SourceMemory(catalog)
         self._leases = leases
         self._opening = opening or self._crawling
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="feedweir-fetch", daemon=True)
 
     @property
     def rules(self) -> RefreshRules:
         """The rules in force."""
         return self._helm.rules
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End the look that is running, remember it, and stop."""
-        self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join()
 
     def resume(self) -> int:
         """Take up where the last run stopped: what fell due meanwhile is spread, not asked for at once; how many."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -23,6 +22,7 @@ from feedweir.deliver.transform import Transformed, Transformer
 from feedweir.deliver.view import EntryView, FeedView
 from feedweir.errors import CatalogError, DeliveryError, FeedweirError
 from feedweir.keeper.entry_views import EntryViews, Key, key_of
+from feedweir.keeper.looping import Loop
 from feedweir.keeper.parcels import OpenParcel, Parcels, Sent
 
 _log = logging.getLogger(__name__)
@@ -249,22 +249,12 @@ class Sender:
         self.sent += sum(1 for result in results if result.error is None)
 
 
-class SendLoop:
+class SendLoop(Loop):
     """A sender in a thread. `opened` makes it inside the thread's event loop, where its connections live."""
 
     def __init__(self, opened: Callable[[], AbstractAsyncContextManager[Sender]]) -> None:
+        super().__init__("send")
         self._opened = opened
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="feedweir-send", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End and settle what is on its way, and stop."""
-        self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join()
 
     def _run(self) -> None:
         asyncio.run(self._send_until_stopped())
