@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from feedweir.errors import CatalogError
 from feedweir.keeper.weir import Weir
 from tests.engine.engines import NOON
 
@@ -71,3 +74,12 @@ def test_a_stylesheet_that_fails_is_the_sources_failure(tmp_path: Path) -> None:
         weir.run()
         assert [each.title for each in weir.items("A")] == ["x"]
         assert "no stylesheet" in weir.catalog.failures.of("source", "B")[0].reason
+
+
+def test_a_stylesheet_for_an_address_is_refused_with_the_way_to_do_it(tmp_path: Path) -> None:
+    with (
+        Weir.open(tmp_path, clock=lambda: NOON) as weir,
+        pytest.raises(CatalogError, match="registered already") as caught,
+    ):
+        weir.execute("register feed http://muse.example/rss apply 'IncludePhotos' as Muse")
+    assert "register the address first" in str(caught.value.hint)

@@ -24,6 +24,11 @@ PUSHED = "push://"
 
 def register(desk: Desk, statement: RegisterFeed) -> Outcome:
     """A source made of another feed has no URL: it reads that feed, and is filled by whoever transforms its items."""
+    if statement.url and statement.apply:
+        raise CatalogError(
+            f"{statement.name!r} is fetched: a stylesheet transforms feeds that are registered already",
+            hint=f"register the address first, then: register feed THAT apply {statement.apply!r} as {statement.name}",
+        )
     statement = replace(statement, owner=statement.owner or desk.owner)
     _put(desk, _source(desk, statement), is_replaced=False)
     _pace(desk, statement)
