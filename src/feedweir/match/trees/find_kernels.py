@@ -18,16 +18,19 @@ from feedweir.match.trees.steps import (
     EQ,
     EXISTS,
     FIRST,
+    FORKS,
     GE,
     GT,
     LABEL,
     LAST,
     LE,
     LT,
+    MEMBERS,
     NE,
     OP,
     OPERATIONS,
     PARENT,
+    REST,
     TEXT,
     TEXT_EQ,
     TEXT_NE,
@@ -112,8 +115,8 @@ def find_batch(  # type: ignore[no-untyped-def]
                 lists = _listed(nodes, values, labels) if is_large else _unlisted()
                 seen = np.zeros(len(nodes) if is_large else 1, np.int32)
                 total += _verify(
-                    n_doubtful, groups, checks, limbs, nodes, values, state_of, batch.paths[first:last], facts, places,
-                    entries, lists, seen, scratch, serial
+                    n_doubtful, postings.heads, groups, checks, limbs, nodes, values, state_of,
+                    batch.paths[first:last], facts, places, entries, lists, seen, scratch, serial
                 )  # fmt: skip
         if used + total > found.size:
             grown = np.empty(max(2 * found.size, 2 * (used + total)), np.int32)
@@ -319,32 +322,27 @@ def _in_range(op, atoms, start, stop, limits, values, order, low, high, noted, c
 @_kernel
 def _follow(n_true, postings, groups, scratch):  # type: ignore[no-untyped-def]
     """Mark the groups that true atoms decide; how many remain in doubt, listed in `scratch.doubtful`."""
-    ptr, rest_ptr, rest = postings
-    forks_ptr, forks, members_ptr, members = (
-        groups.forks_ptr,
-        groups.forks,
-        groups.members_ptr,
-        groups.members,
-    )
+    ptr, heads, rest = postings
+    forks, members = groups.forks, groups.members
     true, is_true, fork_nodes, marks = scratch.true, scratch.is_true, scratch.fork_nodes, scratch.marks
     doubtful = scratch.doubtful
     n_doubtful = n_marked = 0
     for at in range(n_true):
         for group in range(ptr[true[at]], ptr[true[at] + 1]):
             is_good = True
-            for other in range(rest_ptr[group], rest_ptr[group + 1]):
+            for other in range(heads[group, REST], heads[group + 1, REST]):
                 if not is_true[rest[other]]:
                     is_good = False
                     break
             if not is_good:
                 continue
             # Branches that hang off a single node hang off the same node.
-            for fork in range(forks_ptr[group], forks_ptr[group + 1]):
+            for fork in range(heads[group, FORKS], heads[group + 1, FORKS]):
                 if fork_nodes[forks[fork]] != 1:
                     is_good = False
                     break
             if is_good:
-                n_marked += _mark(members_ptr[group], members_ptr[group + 1], members, marks)
+                n_marked += _mark(heads[group, MEMBERS], heads[group + 1, MEMBERS], members, marks)
             else:
                 doubtful[n_doubtful] = group
                 n_doubtful += 1
@@ -412,8 +410,8 @@ def _listed(nodes, values, labels):  # type: ignore[no-untyped-def]
 
 @_kernel
 def _verify(  # type: ignore[no-untyped-def]
-    n_doubtful, groups, checks, limbs, nodes, values, state_of, paths, facts, places, entries, lists, seen,
-    scratch, serial,
+    n_doubtful, heads, groups, checks, limbs, nodes, values, state_of, paths, facts, places, entries, lists,
+    seen, scratch, serial,
 ):  # fmt: skip
     """Mark the doubtful groups that hold: each fork that reaches several nodes fits at one of them, and then all that
     hangs below it is decided. Checks are made once for all groups.
@@ -435,8 +433,8 @@ def _verify(  # type: ignore[no-untyped-def]
     for turn in range(n_doubtful):
         group = scratch.doubtful[turn]
         holds = True
-        at = groups.forks_ptr[group]
-        while holds and at < groups.forks_ptr[group + 1]:
+        at = heads[group, FORKS]
+        while holds and at < heads[group + 1, FORKS]:
             fork = groups.forks[at]
             if fork_nodes[fork] == 1:
                 at += 1
@@ -495,9 +493,7 @@ def _verify(  # type: ignore[no-untyped-def]
             check_at[check] = now
             check_holds[check] = holds
         if holds:
-            n_marked += _mark(
-                groups.members_ptr[group], groups.members_ptr[group + 1], groups.members, scratch.marks
-            )
+            n_marked += _mark(heads[group, MEMBERS], heads[group + 1, MEMBERS], groups.members, scratch.marks)
     return n_marked
 
 

@@ -32,20 +32,20 @@ class Atoms(NamedTuple):
 
 
 class Postings(NamedTuple):
-    """The groups ptr[a] to ptr[a + 1] are found by atom a: groups are numbered so that these lie together. The other
-    atoms of group g are rest[rest_ptr[g] : rest_ptr[g + 1]]."""
+    """The groups ptr[a] to ptr[a + 1] are found by atom a: groups are numbered so that these lie together, and rows of
+    `heads` tell where what belongs to a group begins: what a group needs is read from one place."""
 
     ptr: Longs
-    rest_ptr: Longs
+    heads: Ints
+    """Rows (REST, FORKS, MEMBERS), one more than there are groups."""
     rest: Ints
+    """The other atoms of groups."""
 
 
 class Groups(NamedTuple):
     """Distinct patterns, each with the given patterns that are equal to it."""
 
-    members_ptr: Longs
     members: Ints
-    forks_ptr: Longs
     forks: Ints
     """The steps at which a group branches in pre-order, numbered among all such steps."""
     checks: Ints
@@ -87,22 +87,27 @@ def layout_of(grown: Grown) -> Layout:
     step_of = (distinct // n_compared).astype(np.int32)
     compared = (distinct % n_compared).astype(np.int32)
     atoms = Atoms(step_of, compared, np.searchsorted(step_of, np.arange(len(steps) + 1)))
-    postings, access, order = _postings(ended, ends_ptr, _RANK_OF[grown.comparisons.op[compared]])
+    ranked, order = _ranked(ended, ends_ptr, _RANK_OF[grown.comparisons.op[compared]])
+    access = ranked[ends_ptr[:-1]][order]
     place_of = np.empty(len(order), np.int64)
     place_of[order] = np.arange(len(order))
     group_of = place_of[group_of]
     fork_of_step = _numbered(forks[:, 0], len(steps))
-    counts = np.diff(forks_ptr)[order]
-    forks = forks[stretches(forks_ptr[order], counts)]
+    n_forks, n_rest = np.diff(forks_ptr)[order], np.diff(ends_ptr)[order] - 1
+    forks = forks[stretches(forks_ptr[order], n_forks)]
     checks, check_of = _checks(fork_of_step[forks[:, 0]], forks[:, 1])
+    n_members = np.bincount(group_of, minlength=len(order))
+    postings = Postings(
+        offsets(np.bincount(access, minlength=len(distinct))),
+        np.stack([offsets(n_rest), offsets(n_forks), offsets(n_members)], axis=1).astype(np.int32),
+        ranked[stretches(ends_ptr[order] + 1, n_rest)].astype(np.int32),
+    )
     groups = Groups(
-        offsets(np.bincount(group_of, minlength=len(order))),
         np.argsort(group_of, kind="stable").astype(np.int32),
-        offsets(counts),
         fork_of_step[forks[:, 0]],
         check_of,
         forks[:, 2].copy(),
-        access,
+        access.astype(np.int32),
     )
     return Layout(steps, fork_of_step, atoms, postings, groups, checks, group_of.astype(np.int32))
 
@@ -121,22 +126,13 @@ def _checks(fork: Ints, limb: Ints) -> tuple[Checks, Ints]:
     return Checks(fork_of.astype(np.int32), limb_of.astype(np.int32)), check_of.astype(np.int32)
 
 
-def _postings(ended: Longs, ends_ptr: Longs, ranks: Longs) -> tuple[Postings, Ints, Longs]:
-    """(postings, the atom that each group is found by, the groups as they were numbered): a group is found by an
-    equality if it has one, and by what is rarely asked."""
+def _ranked(ended: Longs, ends_ptr: Longs, ranks: Longs) -> tuple[Longs, Longs]:
+    """(the atoms of each group, first that which it is found by; the groups by that atom): equalities come first, then
+    what is rarely asked."""
     group = np.repeat(np.arange(len(ends_ptr) - 1), np.diff(ends_ptr))
     asked = np.bincount(ended, minlength=len(ranks))
     ranked = ended[np.lexsort((ended, asked[ended], ranks[ended], group))]
-    access = ranked[ends_ptr[:-1]]
-    order = np.argsort(access, kind="stable")
-    rest = np.diff(ends_ptr)[order] - 1
-    places = stretches(ends_ptr[:-1][order] + 1, rest)
-    ptr = offsets(np.bincount(access, minlength=len(ranks)))
-    return (
-        Postings(ptr, offsets(rest), ranked[places].astype(np.int32)),
-        access[order].astype(np.int32),
-        order,
-    )
+    return ranked, np.argsort(ranked[ends_ptr[:-1]], kind="stable")
 
 
 def stretches(starts: Longs, counts: Longs) -> Longs:

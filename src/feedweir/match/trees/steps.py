@@ -23,6 +23,9 @@ LABEL, PARENT, END, TEXT, ATTRIBUTES, AFTER = range(6)
 WANTED, AXIS, OP, CONSTANT, FIRST, LAST = range(6)
 """Columns of a limb: its branches are FIRST to LAST in the list of branches."""
 
+REST, FORKS, MEMBERS = range(3)
+"""Columns of the heads of groups."""
+
 _STARTS_NUMBER = frozenset("0123456789.- \t\r\n")
 _NUMBER = re.compile(r"[ \t\r\n]*(-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(?:[eE]([+-]?[0-9]*))?[ \t\r\n]*")
 
