@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks._streams import documents_of, generated_stories, keyword_queries, stories_of
@@ -19,13 +20,18 @@ from feedweir.acquire.landing import LandingLog
 from feedweir.engine.batches import Manifest
 from feedweir.engine.directory import DataDirectory
 from feedweir.engine.runner import Runner
-from feedweir.engine.sets import install_set
+from feedweir.engine.sets import change_set, install_set
 from feedweir.engine.store import Store
-from feedweir.match import KeywordQueries, write_version
+from feedweir.match import KeywordQueries, merge, write_version
+from feedweir.plan.predicates import Contains, Term
+from feedweir.plan.query import Query
 
 BATCH_ITEMS = 10_000
 STEADY_ITEMS_PER_S = 500
 TICK_S = 0.25
+CHANGES_PER_S = 1_000
+MERGED_FROM = 0.1
+"""The share of a set that has changed when it is merged."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +58,11 @@ def run(options: argparse.Namespace) -> dict[str, object]:
         for directory in (alone, wide):
             for first in range(0, len(bulk), BATCH_ITEMS):
                 _land(directory, bulk[first : first + BATCH_ITEMS])
-        engine_rate = _in_process(alone)
+        changing = DataDirectory(Path(scratch) / "changing")
+        for name in ("sets", "landing"):
+            shutil.copytree(getattr(alone, name), getattr(changing, name), copy_function=os.link)
+        engine_rate, cpu_rate = _in_process(alone)
+        updates = _while_changing(changing, queries, cpu_rate)
         figures = _on_spark(wide, options.cores, batches, steady)
         _land(alone, steady)
         Runner(alone, _ignore, max_segments=1_000).run_available()
@@ -63,6 +73,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
             "engine_items_per_s": round(engine_rate),
             "spark_to_engine_per_core": round(figures["items_per_s"] / options.cores / engine_rate, 3),
             "build_s": round(build_s, 2),
+            **updates,
             **_compared(Store(alone.root), Store(wide.root), len(stories)),
         }
 
@@ -83,15 +94,63 @@ def _ignore(manifest: Manifest) -> None:
     """The catalog is not what is measured here."""
 
 
-def _in_process(directory: DataDirectory) -> float:
-    """Items a second on one core; the first batch loads the kernels and does not count."""
+def _in_process(directory: DataDirectory) -> tuple[float, float]:
+    """Items a second on one core, by the clock and by the time of the CPU; the first batch loads the kernels and does
+    not count."""
     runner = Runner(directory, _ignore, max_segments=1)
     runner.run_batch()
-    begun = time.perf_counter()
+    begun, cpu = time.perf_counter(), time.process_time()
     items = 0
     while manifest := runner.run_batch():
         items += manifest.item_count
-    return items / (time.perf_counter() - begun)
+    return items / (time.perf_counter() - begun), items / (time.process_time() - cpu)
+
+
+def _while_changing(directory: DataDirectory, queries: KeywordQueries, rate: float) -> dict[str, object]:
+    """What is left of a rate when so many feeds change a second, with all work for it on the same core.
+
+    What changed in a second, half of it new and half of it removed, is in force for the next batch. The merge of
+    everything is done once and counts by the share of it that is due.
+    """
+    random = np.random.default_rng(3)
+    runner = Runner(directory, _ignore, max_segments=1)
+    runner.run_batch()
+    items, spent, version, changed_at = 0, 0.0, 1, 0.0
+    while True:
+        begun = time.process_time()
+        manifest = runner.run_batch()
+        spent += time.process_time() - begun
+        if manifest is None:
+            break
+        items += manifest.item_count
+        if spent - changed_at < 1.0:
+            continue
+        count = round(CHANGES_PER_S * (spent - changed_at) / 2)
+        changed_at = spent
+        added = _drawn(queries, random.integers(0, len(queries.keys), count), first=10**9 + version * 10**6)
+        removed = random.integers(1, len(queries.keys) + 1, count).tolist()
+        begun = time.process_time()
+        change_set(directory.sets, version, version + 1, added, removed)
+        spent += time.process_time() - begun
+        version += 1
+    share = items / spent / rate
+    begun = time.process_time()
+    merge(directory.sets)
+    merge_share = (
+        (time.process_time() - begun) * CHANGES_PER_S / (MERGED_FROM * max(len(queries.keys), 50_000))
+    )
+    return {
+        "update_dip": round(1 - share * (1 - merge_share), 3),
+        "update_merge_share": round(merge_share, 4),
+    }
+
+
+def _drawn(queries: KeywordQueries, rows: np.ndarray, first: int) -> list[Query]:
+    """Queries like some of those that are there, under new keys."""
+    return [
+        Query(key, (), Contains(None, tuple(map(Term, words)), len(words)))
+        for key, words in enumerate(queries.terms.take(pa.array(rows)).to_pylist(), start=first)
+    ]
 
 
 def _on_spark(directory: DataDirectory, cores: int, batches: int, steady: list) -> dict[str, float]:
