@@ -109,9 +109,10 @@ class Evaluator:
         struck = {number: np.zeros(len(self._prepared[number].relation.mode), np.bool_) for number in numbers}
         room = self.bounds.max_found
         for met, sizes in self._groups(rows, documents, cache, 0, len(documents.number)):
+            sides = self._sides(sizes)
             for number in numbers:
                 more = self._template(
-                    number, met, sizes, rows, documents, cache, oldest, room, struck[number]
+                    number, sides, met, sizes, rows, documents, cache, oldest, room, struck[number]
                 )
                 held = self._results(number, found[number])
                 found[number] = [one.without(struck[number]) for one in (*found[number], *more)]
@@ -124,6 +125,10 @@ class Evaluator:
     def _results(self, number: int, found: Sequence[Found]) -> int:
         members = self._prepared[number].members
         return sum(int(members[one.row].sum()) for one in found)
+
+    def _sides(self, sizes: Longs) -> list[int]:
+        """On which side of a join documents of the batch have met anything."""
+        return [near for near in (0, 1) if sizes[self._kinds.role == near].any()]
 
     def _groups(
         self, rows: Rows, documents: Documents, cache: ViewCache, first: int, last: int
@@ -148,6 +153,7 @@ class Evaluator:
     def _template(
         self,
         number: int,
+        sides: Sequence[int],
         met: tuple[Longs, Longs],
         sizes: Longs,
         rows: Rows,
@@ -161,7 +167,8 @@ class Evaluator:
         prepared = self._prepared[number]
         wants_all = bool(prepared.relation.template.outputs)
         found: list[Found] = []
-        for near, relation in enumerate(prepared.by_near):
+        for near in sides:
+            relation = prepared.by_near[near]
             starts = kernels.starts(relation.kinds, sizes)
             while True:
                 active = np.flatnonzero((starts >= 0) & ~struck)
