@@ -49,12 +49,26 @@ class LanguageError(FeedweirError):
         source_line = self.text.split("\n")[self.line - 1]
         parts = [f"line {self.line}, column {self.column}: {self.message}"]
         if source_line.strip():
-            parts += [f"    {source_line}", "    " + " " * (self.column - 1) + "^"]
+            shown, place = _excerpt(source_line, self.column - 1)
+            parts += [f"    {shown}", "    " + " " * place + "^"]
         if self.expected:
             parts.append(f"expected: {', '.join(self.expected)}")
         if self.hint:
             parts.append(f"hint: {self.hint}")
         return "\n".join(parts)
+
+
+_LONGEST_LINE = 160
+
+
+def _excerpt(line: str, place: int) -> tuple[str, int]:
+    """A line, of a very long one what stands around a place, and where in it the place is."""
+    if len(line) <= _LONGEST_LINE:
+        return line, place
+    first = max(0, min(place - _LONGEST_LINE // 2, len(line) - _LONGEST_LINE))
+    last = first + _LONGEST_LINE
+    before, behind = "…" if first else "", "…" if last < len(line) else ""
+    return f"{before}{line[first:last]}{behind}", place - first + len(before)
 
 
 class CatalogError(FeedweirError):

@@ -9,8 +9,11 @@ from feedweir.engine.join_plans import JoinFeed, compile_plan
 from feedweir.errors import FeedweirError
 from feedweir.keeper.names import DefinedNames
 from feedweir.keeper.statements.outcome import Desk
+from feedweir.match.compiled import compiled_in_memory
+from feedweir.match.store import table_of
 from feedweir.optimize.advice import Advice
 from feedweir.plan import expand
+from feedweir.plan.query import Query
 
 MOST_CREATED = 8
 """Feeds of one script that are looked at: whoever creates thousands does not read thousands of remarks."""
@@ -34,9 +37,17 @@ def advice_for(created: Sequence[str], desk: Desk) -> dict[str, tuple[str, ...]]
         near.sort(key=lambda record: -record.id)
         others = {record.name: _filters(record.name, desk.names) for record in near[:MOST_COMPARED]}
         told = relations(filters, {other: each for other, each in others.items() if each is not None})
-        if told:
-            found[name] = tuple(_sentence(name, one) for one in told[:MOST_TOLD])
+        notes = [f"{name}: {note}" for note in notes_of(name, desk.names)]
+        if told or notes:
+            found[name] = (*(_sentence(name, one) for one in told[:MOST_TOLD]), *notes)
     return found
+
+
+def notes_of(name: str, names: DefinedNames) -> tuple[str, ...]:
+    """What the matcher tells of a feed: that it is costly, or found in another way than by all its conjunctions."""
+    queries = _queries(name, names)
+    notes = compiled_in_memory(table_of(queries)).notes if queries else ()
+    return tuple(note.text for note in notes if note.kind != "never")
 
 
 def _sentence(name: str, advice: Advice) -> str:
@@ -44,6 +55,12 @@ def _sentence(name: str, advice: Advice) -> str:
 
 
 def _filters(name: str, names: DefinedNames) -> Filters | None:
+    queries = _queries(name, names)
+    return None if queries is None else filters_of(queries)
+
+
+def _queries(name: str, names: DefinedNames) -> list[Query] | None:
+    """A virtual feed as queries; none of one with joins, or that cannot be compiled."""
     plan = names.plan_of(name)
     if plan is None:
         return None
@@ -51,4 +68,4 @@ def _filters(name: str, names: DefinedNames) -> Filters | None:
         compiled = compile_plan(0, expand(plan, names.plan_of))
     except FeedweirError:
         return None
-    return None if isinstance(compiled, JoinFeed) else filters_of(compiled)
+    return None if isinstance(compiled, JoinFeed) else compiled

@@ -9,6 +9,7 @@ from typing import Any
 from feedweir.catalog import SubscriptionRecord
 from feedweir.catalog.records import FailureKind
 from feedweir.keeper.scheduling import schedule_text
+from feedweir.keeper.statements.advising import notes_of
 from feedweir.keeper.statements.outcome import Desk, Outcome
 from feedweir.keeper.statements.subscriptions import find, name_of
 from feedweir.language.statements import Describe, Show
@@ -157,5 +158,6 @@ def _feed_facts(desk: Desk, name: str) -> Row:
         "created": record.created_at,
         "version": record.version,
         **_counted(desk, [record.id])(record.id),
+        "notes": list(notes_of(name, desk.names)),
         "problems": [failure.reason for failure in desk.catalog.failures.of(kind, name)],
     }
