@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 
 from feedweir.acquire.landing import Landed
+from feedweir.engine import annotating
 from feedweir.engine.runner import Runner
+from feedweir.join.annotation import compile_annotations
 from feedweir.join.annotation_state import WindowState
 from feedweir.join.annotation_store import WindowStore
+from feedweir.join.windows import JoinBounds
 from feedweir.keeper.weir import Weir
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -106,6 +109,45 @@ def test_a_window_is_found_again_by_a_feed_whose_other_window_is_another(weir: W
     run(weir)
     assert len(list(weir.directory.joins.glob("*/windows"))) == 2
     assert partners(weir, "Both") == [["3", "4"]]
+
+
+def bounded(monkeypatch: pytest.MonkeyPatch, bounds: JoinBounds) -> None:
+    monkeypatch.setattr(
+        annotating,
+        "compile_annotations",
+        lambda queries, **_: compile_annotations(queries, bounds=bounds),
+    )
+
+
+def failures(weir: Weir) -> dict[str, str]:
+    return {one.resource: one.reason for one in weir.catalog.failures.latest(kind="feed")}
+
+
+def test_a_feed_that_finds_too_much_is_named_and_the_others_go_on(
+    weir: Weir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bounded(monkeypatch, JoinBounds(max_found=4))
+    weir.execute("create feed Newest from A as $a join last 1 items on B as $b with $a[author = window.author]")
+    for guid in range(6):
+        land(weir, "B", guid)
+    land(weir, "A", 7)
+    run(weir)
+    assert partners(weir, "Near") == []
+    assert partners(weir, "Newest") == [["5"]]
+    assert list(failures(weir)) == ["Near"]
+    assert "too many partners" in failures(weir)["Near"]
+
+
+def test_a_feed_whose_window_is_cut_is_told(weir: Weir, monkeypatch: pytest.MonkeyPatch) -> None:
+    bounded(monkeypatch, JoinBounds(max_documents=3))
+    weir.execute("create feed Newest from A as $a join last 2 items on B as $b with $a[author = window.author]")
+    for guid in range(5):
+        land(weir, "B", guid)
+    run(weir)
+    land(weir, "A", 7)
+    run(weir)
+    assert partners(weir, "Near") == [["2", "3", "4"]]
+    assert failures(weir) == {"Near": "its window is cut to the last 3 items"}
 
 
 def test_damaged_windows_stop_nothing(weir: Weir) -> None:

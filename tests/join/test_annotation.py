@@ -245,6 +245,7 @@ def test_no_window_reaches_further_back_than_the_bound_on_items() -> None:
         assert partners == [min(number, 4) for number in range(first, first + size)]
         counts.append(size)
     assert state.items < 40
+    assert logic.cut() == {-7: _us(EPOCH + timedelta(hours=35))}
 
 
 def test_a_join_that_finds_too_much_finds_nothing_and_the_others_go_on() -> None:
