@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -41,6 +41,7 @@ from feedweir.match.facts import texts_of
 from feedweir.match.formulas import Note, Progress
 from feedweir.match.matches import Matches
 from feedweir.match.parts import NO_LIMIT, PAIRS_AT_ONCE, joined
+from feedweir.match.removal_kernels import mark_removed
 from feedweir.match.sealed import open_sealed, write_sealed
 from feedweir.match.selectivity import Frequencies
 from feedweir.match.shared_words import translation_of
@@ -77,9 +78,11 @@ class SegmentedSet:
         self.version = version
         self.segments = segments
         self._sets = tuple(_opened(str(root / "segments" / segment.name)) for segment in segments)
-        self._removed = tuple(
-            _bits(opened.index.keys, one.removed) for one, opened in zip(segments, self._sets, strict=True)
-        )
+
+    @cached_property
+    def _removed(self) -> tuple[Array, ...]:
+        """Of each segment a bit for every query that was removed; whoever only changes a set does without."""
+        return tuple(_bits(opened.index.keys, one.removed) for one, opened in self._parts())
 
     def __len__(self) -> int:
         return sum(segment.size - _count_in(opened, segment.removed) for segment, opened in self._parts())
@@ -398,8 +401,7 @@ def _bits(keys: Array, removed: Array) -> Array:
     if not len(removed):
         return NONE_REMOVED
     bits = np.zeros((len(keys) + 7) // 8, np.uint8)
-    numbers = _numbers_of(keys, removed)
-    np.bitwise_or.at(bits, numbers >> 3, np.left_shift(1, numbers & 7).astype(np.uint8))
+    mark_removed(frozen(keys), frozen(removed), bits)
     return frozen(bits)
 
 
