@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,6 +73,9 @@ class TreeSet:
         self.bounds = bounds
         self.count = len(patterns)
         self.memory = TreeMemory()
+        self._lock = (
+            Lock()
+        )  # what is remembered of label paths, and room for work, serve one caller at a time
         grown = grow(patterns)
         self._limbs = grown.limbs
         self._comparisons = grown.comparisons
@@ -100,11 +104,12 @@ class TreeSet:
         """The patterns of each document."""
         ptr, patterns = [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
         refused: dict[int, DocumentError] = {}
-        for read in self._read(tuple(documents)):
-            part_ptr, found = self._found(read.batch)
-            ptr.append(part_ptr[1:] + ptr[-1][-1])
-            patterns.append(found)
-            refused |= read.refused
+        with self._lock:
+            for read in self._read(tuple(documents)):
+                part_ptr, found, _ = self.found_with_values(read.batch)
+                ptr.append(part_ptr[1:] + ptr[-1][-1])
+                patterns.append(found)
+                refused |= read.refused
         return TreeMatches(np.concatenate(ptr), np.concatenate(patterns), refused)
 
     def witnesses(self, documents: Iterable[bytes | str | Any]) -> Witnesses:
@@ -112,7 +117,8 @@ class TreeSet:
         return self.witnesses_of_trees([self.read(document) for document in documents])
 
     def witnesses_of_trees(self, trees: Sequence[DocumentTree]) -> Witnesses:
-        return self._witnessing.of(self, self._read(tuple(trees)))
+        with self._lock:
+            return self._witnessing.of(self, self._read(tuple(trees)))
 
     def read(self, document: bytes | str | Any) -> DocumentTree:
         """A document to be matched; what cannot be parsed is refused here, what is too large when it is matched."""
@@ -152,10 +158,6 @@ class TreeSet:
 
     def path_labels(self, path: int) -> tuple[int, ...]:
         return self._paths.labels(path)
-
-    def _found(self, batch: Batch) -> tuple[Longs, Ints]:
-        ptr, patterns, _ = self.found_with_values(batch)
-        return ptr, patterns
 
     def _read(self, trees: Sequence[DocumentTree]) -> Iterator[ReadBatch]:
         """The documents as arrays, some at a time."""
