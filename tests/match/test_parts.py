@@ -50,7 +50,8 @@ def test_parts_have_the_pairs_of_the_plain_meaning_each_once_and_in_order(
     compiled = compiled_in_memory(table_of(asked), trees=trees)
     parts = in_parts(compiled, batch_of(batch), limit)
     assert [pair for part in parts for pair in pairs_of(part)] == naive_pairs(asked, batch)
-    assert joined(parts).work.held <= 2 * 2 * limit  # of two ways at most, with what they were merged to
+    # of two ways, with what only the plain meaning decides of earlier rows and of the last, and what they merge to
+    assert joined(parts).work.held <= 2 * 3 * 2 * limit
     whole = joined(compiled.match_in_parts(batch_of(batch), limit=1_000_000))
     assert joined(parts).failures == whole.failures
     assert joined(parts).work.tests == whole.work.tests

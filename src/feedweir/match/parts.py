@@ -19,7 +19,7 @@ from feedweir.match.pair_kernels import in_order, keys_of_bits
 from feedweir.match.ways import Listed, Way
 
 PAIRS_AT_ONCE = 1 << 20
-"""Pairs that an answer in parts holds at a time, for each way of finding them."""
+"""Pairs that an answer in parts holds at a time, for each way of finding them: found, and as many to be asked."""
 NO_LIMIT = (1 << 31) - 1
 _BYTES_ASKED_AT_ONCE = 1024
 
