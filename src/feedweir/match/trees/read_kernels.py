@@ -58,19 +58,25 @@ class Batch(NamedTuple):
 
 
 @njit(cache=True)
-def room_for(xml):  # type: ignore[no-untyped-def]
-    """How many nodes there can be at most."""
-    count = 0
-    for char in xml:
-        if char == _LT or char == _EQUALS:
-            count += 1
-    return count
+def _room_for(xml, starts, max_nodes):  # type: ignore[no-untyped-def]
+    """How many nodes there can be at most: what opens an element, or looks like an attribute's value."""
+    total = 0
+    for number in range(starts.size - 1):
+        count = 0
+        for at in range(starts[number], starts[number + 1] - 1):
+            following = xml[at + 1]
+            if xml[at] == _LT:
+                count += following != _SLASH
+            elif xml[at] == _EQUALS:
+                count += following == 34 or following == 39
+        total += min(count, max_nodes)
+    return total
 
 
 @njit(cache=True)
 def read_batch(xml, starts, elements, attributes, paths, max_nodes, max_depth):  # type: ignore[no-untyped-def]
     """(batch, status of each document, whether the paths found room)."""
-    room = room_for(xml)
+    room = _room_for(xml, starts, max_nodes)
     nodes = np.empty((room, 6), np.int32)
     path_of = np.empty(room, np.int32)
     spans = np.empty((room, 2), np.int64)
