@@ -1,7 +1,8 @@
 """Refresh policies on a trace of what feeds showed: loss and delay against an hourly poll with as many requests.
 
 A trace says what each feed showed at certain moments; between them it is taken to have shown the same. Without
-`--trace` one is generated. Every policy starts without any knowledge, and what it learns counts.
+`--trace` one is generated, whose items have dates, as those of real feeds have. Every policy starts without any
+knowledge, and what it learns counts.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
-from statistics import fmean
+from statistics import NormalDist, fmean
 
 import pyarrow.parquet as pq
 
@@ -23,7 +25,12 @@ from feedweir.acquire.refresh.simulate import Account, FeedTrace, Trace, simulat
 
 START = datetime(2024, 5, 6, tzinfo=UTC).timestamp()
 _DAY_S = 86_400.0
-_FRACTIONS = (0.8, 0.6, 0.4)
+_BACK_DAYS = 7
+"""How long a generated feed has been publishing when it is met."""
+_WAKING_SHARE = 0.8
+"""What news publish in the twelve busiest hours of a day."""
+_STEPS = 5
+"""Of each search over budgets: a halving each."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,15 +47,17 @@ def run(options: argparse.Namespace) -> dict[str, object]:
     hourly = [_hourly(trace, seed) for seed in seeds]
     planned = [_planned(trace, 1.0, seed) for seed in seeds]
     smooth = spread_out(trace)
+    most = len(seeds) if options.full else 1
     return {
         **_compared(planned, hourly),
-        "requests_ratio": _requests_ratio(trace, hourly[0], seeds[0]),
+        **_spread(planned, hourly),
+        "requests_ratio": requests_ratio(trace, hourly[:most], seeds[:most]),
         "feeds": len(trace),
         "items": hourly[0].items,
         "runs": len(seeds),
         **_figures("hourly", hourly),
         **_figures("planned", planned),
-        **_figures("proportional", [_proportional(trace, seeds[0])]),
+        **_figures("proportional", [_proportional(trace, hourly[0], seeds[0])]),
         **_compared([_planned(smooth, 1.0, seeds[0])], [_hourly(smooth, seeds[0])], "spread_out_"),
     }
 
@@ -63,9 +72,12 @@ def read_trace(path: str) -> Trace:
 
 
 def generated(feeds: int, days: int) -> Trace:
-    """Feeds of many rates; some publish by a clock, some by day, some at any time; all show their newest items."""
+    """Feeds whose rates are spread as those of news are, most of them slow; all show their newest items."""
     draw = random.Random(20)
-    return {f"feed{number:03d}": _generated_feed(draw, days * _DAY_S) for number in range(feeds)}
+    rates = [NormalDist(2.5, 1.5).inv_cdf((number + 0.5) / feeds) for number in range(feeds)]
+    return {
+        f"feed{n:03d}": _generated_feed(draw, math.exp(rate), days * _DAY_S) for n, rate in enumerate(rates)
+    }
 
 
 def spread_out(trace: Trace) -> Trace:
@@ -84,25 +96,50 @@ def _planned(trace: Trace, fraction: float, seed: str) -> Account:
     return simulate(trace, rules, requests_s=requests_s, steer=steering(requests_s), seed=seed)
 
 
-def _proportional(trace: Trace, seed: str) -> Account:
-    """Looks in proportion to rates, with as many items a look as an hourly poll finds on average."""
-    days = (
-        max(feed.moments[-1] for feed in trace.values()) - min(f.moments[0] for f in trace.values())
-    ) / _DAY_S
-    items = sum(len({item for shown in feed.shown for item in shown}) for feed in trace.values())
-    rules = RefreshRules(policy=RateProportional(items_per_look=items / (24 * days * len(trace))))
-    return simulate(trace, rules, requests_s=len(trace) / 3_600, seed=seed)
+def _proportional(trace: Trace, hourly: Account, seed: str) -> Account:
+    """Looks in proportion to rates, with about as many requests as an hourly poll makes."""
+    items_per_look = hourly.items / hourly.requests
+    first = _at_rates(trace, items_per_look, seed)
+    return _at_rates(trace, items_per_look * first.requests / hourly.requests, seed)
 
 
-def _requests_ratio(trace: Trace, hourly: Account, seed: str) -> float:
-    """The smallest part of an hourly poll's requests with which no more is missed than by it."""
-    best = math.inf
-    for fraction in _FRACTIONS:
-        account = _planned(trace, fraction, seed)
-        if account.missed > hourly.missed:
-            break
-        best = round(account.requests / hourly.requests, 3)
-    return best if best < math.inf else 1.0
+def _at_rates(trace: Trace, items_per_look: float, seed: str) -> Account:
+    rules = RefreshRules(policy=RateProportional(items_per_look=items_per_look))
+    return simulate(trace, rules, requests_s=1.1 * len(trace) / 3_600, seed=seed)
+
+
+def requests_ratio(trace: Trace, hourly: list[Account], seeds: list[str]) -> float:
+    """The smallest part of an hourly poll's requests with which no more is missed than by it, by halving.
+
+    More than 1 when as many are not enough; infinite when twice as many are not.
+    """
+
+    def planned(fraction: float) -> list[Account]:
+        return [_planned(trace, fraction, seed) for seed in seeds]
+
+    def is_enough(accounts: list[Account]) -> bool:
+        return sum(account.missed for account in accounts) <= sum(account.missed for account in hourly)
+
+    most = next((fraction for fraction in (1.0, 2.0) if is_enough(planned(fraction))), math.inf)
+    if most == math.inf:
+        return most
+    least, enough = most - 1.0, planned(most)
+    for _ in range(_STEPS):
+        middle = (least + most) / 2
+        accounts = planned(middle)
+        if is_enough(accounts):
+            most, enough = middle, accounts
+        else:
+            least = middle
+    return round(sum(a.requests for a in enough) / sum(a.requests for a in hourly), 3)
+
+
+def _spread(planned: list[Account], hourly: list[Account]) -> dict[str, object]:
+    """The worst run of each: what chance makes of it."""
+    runs = list(zip(planned, hourly, strict=True))
+    missed = [ours.missed / max(theirs.missed, 1) for ours, theirs in runs]
+    delays = [ours.delay_s / theirs.delay_s for ours, theirs in runs]
+    return {"missed_ratio_worst": round(max(missed), 3), "delay_ratio_worst": round(max(delays), 3)}
 
 
 def _compared(planned: list[Account], hourly: list[Account], prefix: str = "") -> dict[str, object]:
@@ -129,36 +166,31 @@ def _feed(polls: Iterable[tuple[float, tuple[str, ...]]]) -> FeedTrace:
     return FeedTrace(tuple(moment for moment, _ in ordered), tuple(items for _, items in ordered))
 
 
-def _generated_feed(draw: random.Random, length_s: float) -> FeedTrace:
-    per_day = min(math.exp(draw.gauss(2.5, 1.3)), 600.0)
+def _generated_feed(draw: random.Random, per_day: float, length_s: float) -> FeedTrace:
+    """Items are dated when they are written; some publishers show them at once, some by the strokes of a clock."""
     window = draw.choice((10, 15, 20, 50))
-    kind = draw.choice(("clock", "day", "any"))
-    period_s = draw.choice((1_800.0, 3_600.0, 7_200.0, 14_400.0))
+    period_s = draw.choice((0.0, 1_800.0, 3_600.0, 7_200.0))
     phase_s = draw.uniform(0, period_s)
     wake = draw.uniform(0, 24)
-    moments: list[float] = []
-    moment = 0.0
-    while moment < length_s:
-        moment += draw.expovariate(2 * per_day / _DAY_S)
-        awake = ((moment / 3_600 - wake) % 24) < 12
-        if (kind == "day" and not awake) or (kind != "day" and draw.random() < 0.5):
-            continue
-        if kind == "clock":
-            shown = math.ceil((moment - phase_s) / period_s) * period_s + phase_s
-        else:
-            shown = moment
-        moments.append(START + shown)
-    return _rolling(sorted(moments), window)
+    items: list[tuple[float, float]] = []
+    written = -_BACK_DAYS * _DAY_S
+    while written < length_s:
+        written += draw.expovariate(2 * _WAKING_SHARE * per_day / _DAY_S)
+        is_awake = ((written / 3_600 - wake) % 24) < 12
+        if is_awake or draw.random() < 1 / _WAKING_SHARE - 1:
+            shown = math.ceil((written - phase_s) / period_s) * period_s + phase_s if period_s else written
+            items.append((START + shown, START + written))
+    return _rolling([item for item in sorted(items) if item[0] <= START + length_s], window)
 
 
-def _rolling(moments: list[float], window: int) -> FeedTrace:
-    """The documents of a feed that shows its newest items; items of one moment appear together."""
+def _rolling(items: list[tuple[float, float]], window: int) -> FeedTrace:
+    """The documents of a feed that shows its newest items, from (shown, written); what is shown together is so."""
     documents: dict[float, tuple[str, ...]] = {START: ()}
     shown: tuple[str, ...] = ()
-    for number, moment in enumerate(moments):
+    for number, (moment, _) in enumerate(items):
         shown = (str(number), *shown)[:window]
-        documents[moment] = shown
-    return _feed(documents.items())
+        documents[max(moment, START)] = shown
+    return replace(_feed(documents.items()), published={str(n): date for n, (_, date) in enumerate(items)})
 
 
 def _spread_out_feed(feed: FeedTrace) -> FeedTrace:

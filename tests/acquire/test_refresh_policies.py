@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -17,9 +18,11 @@ from feedweir.acquire.refresh.history import (
     MAX_LOOKS,
     SLOT_S,
     History,
+    array,
     counted,
     expected,
     fitted,
+    look_before,
     looked,
     mean_rate_s,
     rhythm_of,
@@ -217,6 +220,54 @@ def test_the_planning_policy_beats_an_hourly_poll_with_the_same_requests() -> No
     assert planned.requests <= hourly.requests * 1.01
     assert planned.missed <= hourly.missed
     assert planned.settled_delay_s < 0.5 * hourly.settled_delay_s
+
+
+def test_a_source_that_has_not_changed_yet_is_taken_to_be_like_its_peers_and_the_quieter_the_longer() -> None:
+    publish = [HOUR_S * n + 1_790 for n in range(200)]
+    peers = rhythm_of([watched(publish, [2_900.0 * n for n in range(220)])])
+    alone = silent = looked(History(), NOW, is_changed=True)
+    rates = []
+    for hour in range(1, 30):
+        silent = looked(silent, NOW + timedelta(hours=hour), is_changed=False, peers=peers)
+        rates.append(silent.rate_s)
+    assert silent.factors != alone.factors
+    assert all(later < earlier for earlier, later in itertools.pairwise(rates))
+    assert rates[0] > 5 * rates[-1]
+
+
+def test_what_sources_share_is_sharpened_by_beginning_with_what_was_found_before() -> None:
+    """Sources that strike together, each always asked at the same minute of another hour."""
+    publish = [2 * HOUR_S * n + 1_750 for n in range(60)]
+    histories = [watched(publish, [3_500.0 * n + 211 * one for n in range(100)]) for one in range(6)]
+    once = rhythm_of(histories)
+    often = once
+    for _ in range(10):
+        often = rhythm_of(histories, often)
+    minutes = slice(31, 43)
+    shares = [array(found)[minutes][5] / array(found)[minutes].sum() for found in (once, often)]
+    assert shares[1] > shares[0] > 1 / 12
+
+
+def test_dates_in_the_first_document_tell_a_busy_source_from_a_quiet_one_at_once() -> None:
+    start = NOW.timestamp()
+
+    def shown(spacing_s: float) -> FeedTrace:
+        items = tuple(str(n) for n in range(20))
+        draw = random.Random(1)
+        ages_s = itertools.accumulate(draw.expovariate(1 / spacing_s) for _ in items)
+        dates = dict(zip(items, (start - age_s for age_s in ages_s), strict=True))
+        return FeedTrace((start, start + 6 * HOUR_S), (items, items), dates)
+
+    rules = RefreshRules(policy=Planned(price=2_000.0))
+    busy, quiet = (simulate({"f": shown(spacing_s)}, rules) for spacing_s in (600, 40_000))
+    assert busy.requests > 2 * quiet.requests
+
+
+def test_the_look_before_one_is_known_by_its_time() -> None:
+    history = watched([5_000.0], [0.0, 3_600.0, 7_200.0])
+    assert look_before(history, NOW + timedelta(seconds=7_200)) == NOW + timedelta(seconds=3_600)
+    assert look_before(history, NOW) is None
+    assert look_before(history, NOW + timedelta(seconds=17)) is None
 
 
 def test_a_policy_cannot_see_the_future_of_a_trace() -> None:

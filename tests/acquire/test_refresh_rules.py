@@ -94,6 +94,14 @@ def test_failures_back_off_twice_as_long_each_time_up_to_a_cap() -> None:
     assert "the server refused" in state.failure
 
 
+def test_sources_that_failed_together_do_not_come_back_together() -> None:
+    rules = replace(EXACT, jitter=0.05)
+    states = [replace(a_state(), source=f"source {number}") for number in range(20)]
+    pauses = [pause_s(next_check(state, failed(), NOW, rules)) for state in states]
+    assert len(set(pauses)) == 20
+    assert all(900 <= pause <= 900 * 1.05 for pause in pauses)
+
+
 def test_a_missing_document_backs_off_further_than_a_hiccup() -> None:
     assert pause_s(next_check(a_state(), failed(404), NOW, EXACT)) == 3_600
 

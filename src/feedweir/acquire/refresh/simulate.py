@@ -103,7 +103,8 @@ def simulate(
     rules: RefreshRules,
     *,
     requests_s: float = math.inf,
-    burst_s: float = 2 * 3_600.0,
+    burst_s: float = 6 * 3_600.0,
+    saved_s: float = 2 * 3_600.0,
     steer: Steer | None = None,
     steer_every_s: float = 1_800.0,
     settle_s: float = 2 * 86_400.0,
@@ -111,8 +112,8 @@ def simulate(
 ) -> Account:
     """Play a trace from its first moment to its last, with a closing look at every feed that costs nothing.
 
-    Never more than `requests_s` requests a second in the long run, nor more at once than `burst_s` allow: sources that
-    share a clock are all looked at when it strikes; beyond that looks wait their turn.
+    Never more than `requests_s` requests a second in the long run, with what is unused in `burst_s` saved up (at the
+    start that of `saved_s`): sources that share a clock are all looked at when it strikes; beyond that looks wait.
     `seed` moves the moments of the first looks.
     """
     start = min(feed.moments[0] for feed in trace.values())
@@ -121,7 +122,7 @@ def simulate(
     queue = [(watch.state.next_at.timestamp(), place) for place, watch in enumerate(watches)]
     heapq.heapify(queue)
     steered = start
-    turn = start - burst_s
+    turn = start - saved_s
     requests = 0
     while queue:
         due, place = heapq.heappop(queue)
