@@ -59,7 +59,7 @@ def through_spark(options: argparse.Namespace, limit: int) -> Row:
         (query.join for query in queries),
         items.columns,
         items.times.tolist(),
-        size=2_000,
+        size=min(2_000, -(-len(items) // 4)),
         cores=options.cores,
     )
     return {"queries": 100_000, "items": len(items), **found}
