@@ -117,7 +117,7 @@ def tellings(draw: st.DrawFn) -> Node:
             return AnnotationJoin("k", Source("*"), Window(inner, draw(WINDOWS)), draw(ALIKE))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(tellings(), histories(14), st.sampled_from([1, 3, 7, 1000]))
 def test_stories_are_told_as_they_mean(plan: Node, items: list[Item], size: int) -> None:
     """Every fifth item is a new wording of one that came before."""
