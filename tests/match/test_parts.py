@@ -119,3 +119,18 @@ def test_nothing_asked_or_nothing_there_is_one_empty_part(limit: int) -> None:
     some = compiled_in_memory(many(10))
     assert [len(part) for part in in_parts(empty, news("storm"), limit)] == [0]
     assert [len(part) for part in in_parts(some, news(), limit)] == [0]
+
+
+@pytest.mark.parametrize("limit", [1, 7, 64, 1_000])
+def test_what_was_removed_from_a_large_segment_is_in_no_part(tmp_path: Path, limit: int) -> None:
+    def wanting(key: int, owner: str = "") -> Query:
+        return Query(key, (), Contains(None, (Term("storm"),), 1), owner)
+
+    create_segmented(tmp_path / "set", [wanting(key, "ann" if key % 2 else "bob") for key in range(100)])
+    changed = apply_changes(tmp_path / "set", [wanting(200)], [3, 4])
+    assert any(len(segment.removed) for segment in changed.segments)
+    batch, kept = news("calm", "storm"), [key for key in range(100) if key not in (3, 4)]
+    assert joined(in_parts(changed, batch, limit)).keys.tolist() == [*kept, 200]
+    anns = joined(changed.match_in_parts(batch, owner="ann", limit=limit))
+    assert anns.keys.tolist() == [*(key for key in kept if key % 2), 200]
+    assert 3 not in tally_of(changed, batch, limit)[0]
