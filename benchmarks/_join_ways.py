@@ -221,8 +221,9 @@ class Shard:
             self._states = self._store.load(number)
         items = read_witnesses(self._source / f"{number:06d}.parquet")
         (batch,) = batches(self._joins, items.items, len(items.items), first=items.first)
-        found, self._states = self._logic.step(self._states, batch, number)
-        self._store.save(number, self._states)
+        found, after = self._logic.step(self._states, batch, number)
+        self._states = self._store.save(number, after)
+        self._logic.saved(after, self._states)
         self._after = number
         pairs = pair_table(self._joins, found)
         target = self._results / str(number)
