@@ -127,7 +127,9 @@ def test_a_feed_that_finds_too_much_is_named_and_the_others_go_on(
     weir: Weir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bounded(monkeypatch, JoinBounds(max_found=4))
-    weir.execute("create feed Newest from A as $a join last 1 items on B as $b with $a[author = window.author]")
+    weir.execute(
+        "create feed Newest from A as $a join last 1 items on B as $b with $a[author = window.author]"
+    )
     for guid in range(6):
         land(weir, "B", guid)
     land(weir, "A", 7)
@@ -140,7 +142,9 @@ def test_a_feed_that_finds_too_much_is_named_and_the_others_go_on(
 
 def test_a_feed_whose_window_is_cut_is_told(weir: Weir, monkeypatch: pytest.MonkeyPatch) -> None:
     bounded(monkeypatch, JoinBounds(max_documents=3))
-    weir.execute("create feed Newest from A as $a join last 2 items on B as $b with $a[author = window.author]")
+    weir.execute(
+        "create feed Newest from A as $a join last 2 items on B as $b with $a[author = window.author]"
+    )
     for guid in range(5):
         land(weir, "B", guid)
     run(weir)
