@@ -12,7 +12,8 @@ class Query:
     """The items of `sources` (empty: of every source) that satisfy `predicate`.
 
     `key` is what a match reports; several queries may share one, and an item reports it once all the same.
-    `owner` limits matching to a tenant when the caller asks for it; empty belongs to everyone.
+    `owner` (a person or a group, as `items.owners` reads it) limits matching when the caller asks for it; empty belongs
+    to everyone.
     """
 
     key: int
