@@ -73,9 +73,8 @@ class TreeSet:
         self.bounds = bounds
         self.count = len(patterns)
         self.memory = TreeMemory()
-        self._lock = (
-            Lock()
-        )  # what is remembered of label paths, and room for work, serve one caller at a time
+        # What is remembered of label paths, and the room for work, serve one caller at a time.
+        self._lock = Lock()
         grown = grow(patterns)
         self._limbs = grown.limbs
         self._comparisons = grown.comparisons
