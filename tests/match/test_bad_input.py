@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -221,7 +222,7 @@ def test_nothing_is_touched_but_what_can_match(tmp_path: Path) -> None:
     opened = compiled(tmp_path, *predicates)
     matches = opened.match(batch_of([item("common words only"), item("common rare7")]))
     assert pairs_of(matches) == [(1, 7)]
-    assert matches.work == Work(tests=1, candidates=1)
+    assert replace(matches.work, held=0) == Work(tests=1, candidates=1)
 
 
 def test_ranges_are_found_without_trying_each(tmp_path: Path) -> None:
