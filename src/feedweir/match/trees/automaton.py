@@ -99,8 +99,7 @@ class Automaton:
     def _made(self, reached: Ints, spreading: Ints) -> State:
         known = self._layout.atoms
         starts = known.ptr[reached]
-        atoms = stretches(starts, known.ptr[reached + 1] - starts)
-        atoms = atoms[np.argsort(known.compared[atoms], kind="stable")]
+        atoms = np.sort(self._layout.atoms_by_step[stretches(starts, known.ptr[reached + 1] - starts)])
         ops = np.searchsorted(self._op_of[atoms], np.arange(OPERATIONS + 1))
         forks = self._layout.fork_of_step[reached]
         return State(reached, spreading, atoms.astype(np.int32), ops, forks[forks >= 0])

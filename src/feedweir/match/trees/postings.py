@@ -23,12 +23,12 @@ _RANK_OF = np.array([_RANKS[op] for op in sorted(_RANKS)], np.int64)
 
 
 class Atoms(NamedTuple):
-    """Sorted by step, then by comparison."""
+    """Sorted by comparison, then by step: what a value makes true, and what is found by it, lies close together."""
 
     step: Ints
     compared: Ints
     ptr: Longs
-    """The atoms of step s are ptr[s] to ptr[s + 1]."""
+    """The atoms of step s are `atoms_by_step[ptr[s] : ptr[s + 1]]`."""
 
 
 class Postings(NamedTuple):
@@ -69,6 +69,7 @@ class Layout(NamedTuple):
     fork_of_step: Ints
     """Of each step its number among those at which patterns branch, or -1."""
     atoms: Atoms
+    atoms_by_step: Longs
     postings: Postings
     groups: Groups
     checks: Checks
@@ -82,11 +83,11 @@ def layout_of(grown: Grown) -> Layout:
     steps, ends, ends_ptr, forks, forks_ptr = lay_out(
         roots, limbs.rows, limbs.branch, limbs.compared, sizes_of(limbs.rows, limbs.branch)
     )
-    n_compared = len(grown.comparisons.op)
-    distinct, ended = np.unique(ends[:, 0].astype(np.int64) * n_compared + ends[:, 1], return_inverse=True)
-    step_of = (distinct // n_compared).astype(np.int32)
-    compared = (distinct % n_compared).astype(np.int32)
-    atoms = Atoms(step_of, compared, np.searchsorted(step_of, np.arange(len(steps) + 1)))
+    distinct, ended = np.unique(ends[:, 1].astype(np.int64) * len(steps) + ends[:, 0], return_inverse=True)
+    step_of = (distinct % len(steps)).astype(np.int32)
+    compared = (distinct // len(steps)).astype(np.int32)
+    by_step = np.argsort(step_of, kind="stable")
+    atoms = Atoms(step_of, compared, np.searchsorted(step_of[by_step], np.arange(len(steps) + 1)))
     ranked, order = _ranked(ended, ends_ptr, _RANK_OF[grown.comparisons.op[compared]])
     access = ranked[ends_ptr[:-1]][order]
     place_of = np.empty(len(order), np.int64)
@@ -109,7 +110,7 @@ def layout_of(grown: Grown) -> Layout:
         forks[:, 2].copy(),
         access.astype(np.int32),
     )
-    return Layout(steps, fork_of_step, atoms, postings, groups, checks, group_of.astype(np.int32))
+    return Layout(steps, fork_of_step, atoms, by_step, postings, groups, checks, group_of.astype(np.int32))
 
 
 def _numbered(chosen: Ints, count: int) -> Ints:
