@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trace", default="", help="a Parquet file with poll_time, feed, item_ids")
     parser.add_argument("--feeds", type=int, default=40, help="feeds of a generated trace")
     parser.add_argument(
-        "--seeds", type=int, default=3, help="runs that differ in the moments of the first looks"
+        "--seeds", type=int, default=5, help="runs that differ in the moments of the first looks"
     )
 
 
