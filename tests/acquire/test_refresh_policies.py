@@ -37,17 +37,21 @@ NOW = datetime(2024, 5, 6, tzinfo=UTC)
 HOUR_S = 3_600.0
 
 
+LOSS_S, SHELF_S = 10_000.0, 4_000.0
+
+
 def naive_cost(
     plan: tuple[int, ...], edges: list[float], next_items: list[float], items: list[float], price: float
 ) -> float:
-    """A plan's price and delay, slot by slot; the first look goes by what is expected next."""
+    """A plan's price, delay and loss, slot by slot; the first look goes by what is expected next."""
     total = 0.0
     start = 0
     for stop in plan:
         known = next_items if start == 0 else items
         total += price
         for slot in range(start, stop):
-            total += known[slot] * (edges[stop] - (edges[slot] + edges[slot + 1]) / 2)
+            wait_s = edges[stop] - (edges[slot] + edges[slot + 1]) / 2
+            total += known[slot] * (wait_s + LOSS_S * (wait_s / SHELF_S) ** 2)
         start = stop
     return total
 
@@ -68,9 +72,9 @@ def test_the_first_look_is_that_of_the_cheapest_of_all_plans(
     later = [float(value) for value in following[:size]]
     now = [float(value) for value in items]
     first = min(first, size)
-    chosen = first_of_cheapest(
-        np.array(edges), np.array(now), np.array(later), first, size, SLOT_S * gap_slots, price, 0.0, 0.0, 1.0
-    )
+    arrays = np.array(edges), np.array(now), np.array(later)
+    gap_s = SLOT_S * gap_slots
+    chosen = first_of_cheapest(*arrays, first, size, gap_s, price, LOSS_S, SHELF_S, 0.0, 1.0)
     costs: dict[int, float] = {}
     for length in range(size):
         for inner in itertools.combinations(range(first, size), length):
@@ -87,7 +91,7 @@ def test_a_document_about_to_overflow_is_looked_at_before() -> None:
     edges = SLOT_S * np.arange(49.0)
     items = np.full(48, 1.0)
     looks = [
-        first_of_cheapest(edges, items, items, 1, 48, SLOT_S, 1e6, 1e6, shown, 1.0)
+        first_of_cheapest(edges, items, items, 1, 48, SLOT_S, 1e6, 1e6, 1e9, shown, 1.0)
         for shown in (0.0, 30.0, 12.0)
     ]
     assert looks[0] == 48

@@ -19,11 +19,14 @@ class Planned:
     """Plans the looks of the next day and a half from the source's rhythm, and returns the first.
 
     `price` is what a request must save in item-seconds of delay to be worth it; one price for all sources spends a
-    common budget where it helps most. An item lost counts as much as one that is late by `loss_s`.
+    common budget where it helps most. An item lost counts as much as one that is late by `loss_s`. Items leave
+    documents also without being pushed out: one that waits for a part of `shelf_s` is taken to be lost with the square
+    of that part as chance, so that quiet sources are not left alone for too long.
     """
 
     price: float = DEFAULT_PRICE
     loss_s: float = 86_400.0
+    shelf_s: float = 72_000.0
 
     def next_look(self, history: History, now: datetime, earliest: datetime, latest: datetime) -> datetime:
         from feedweir.acquire.refresh.planning_kernels import first_of_cheapest
@@ -45,6 +48,7 @@ class Planned:
             min(soonest, longest),
             self.price,
             self.loss_s,
+            self.shelf_s,
             history.shown,
             max(history.burst, 1.0),
         )

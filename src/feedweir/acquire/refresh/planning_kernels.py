@@ -21,6 +21,7 @@ def first_of_cheapest(
     gap_s: float,
     price: float,
     loss_s: float,
+    shelf_s: float,
     shown: float,
     spread: float,
 ) -> int:
@@ -30,21 +31,19 @@ def first_of_cheapest(
     `edges[i + 1]`, and `next_items[i]` the same as far as nothing has appeared yet: what the first look of a plan
     goes by. A plan is a sequence of looks at edges, at least `gap_s` apart, that ends with a look at the last
     edge; it costs `price` a look, 1 for every item and second until it is seen, and `loss_s` for every item
-    lost because it does not fit the `shown` items of a document. The first look is between `first` and `last`.
+    lost: because it does not fit the `shown` items of a document, or because it did not stay there, the chance of
+    which grows with the square of its wait and is 1 at `shelf_s`. The first look is between `first` and `last`.
     """
     size = len(items)
     seen = np.zeros(size + 1)
     moments = np.zeros(size + 1)
-    for i in range(size):
-        seen[i + 1] = seen[i] + items[i]
-        moments[i + 1] = moments[i] + items[i] * (edges[i] + edges[i + 1]) / 2
+    squares = np.zeros(size + 1)
+    _add_up(edges, items, seen, moments, squares)
     cost = np.zeros(size + 1)
     best = size
     for start in range(size - 1, -1, -1):
         if start == 0:
-            for i in range(size):
-                seen[i + 1] = seen[i] + next_items[i]
-                moments[i + 1] = moments[i] + next_items[i] * (edges[i] + edges[i + 1]) / 2
+            _add_up(edges, next_items, seen, moments, squares)
         cheapest = math.inf
         begin = start + 1
         end = size
@@ -55,7 +54,8 @@ def first_of_cheapest(
                 continue
             count = seen[stop] - seen[start]
             delay = edges[stop] * count - (moments[stop] - moments[start])
-            total = price + delay + cost[stop]
+            squared = edges[stop] * (2 * delay - edges[stop] * count) + squares[stop] - squares[start]
+            total = price + delay + loss_s * squared / shelf_s**2 + cost[stop]
             if shown > 0.0 and 3.0 * count > shown:
                 total += loss_s * _excess(count, shown, spread)
             if total < cheapest:
@@ -67,6 +67,16 @@ def first_of_cheapest(
                 break
         cost[start] = cheapest
     return best
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _add_up(edges: Array, items: Array, seen: Array, moments: Array, squares: Array) -> None:
+    """How many items there are up to each edge, and the sums of their moments and of the squares of these."""
+    for i in range(len(items)):
+        moment = (edges[i] + edges[i + 1]) / 2
+        seen[i + 1] = seen[i] + items[i]
+        moments[i + 1] = moments[i] + items[i] * moment
+        squares[i + 1] = squares[i] + items[i] * moment * moment
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
