@@ -18,7 +18,8 @@ test: $(READY) ## run the tests
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 nightly: $(READY) ## run the long checks too
-	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -m "nightly or not nightly" --timeout 7200
+	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -m "nightly or not nightly" --timeout 7200 \
+		--numprocesses 2 --dist loadfile
 
 check: $(READY) ## lint, formatting, types
 	$(BIN)/ruff check .

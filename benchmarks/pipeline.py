@@ -1,4 +1,7 @@
-"""Items pushed through landing → published, on Spark and in one process, with thousands of keyword feeds."""
+"""Items pushed through landing → published, on Spark and in one process, with thousands of keyword feeds.
+
+What waits is taken in batches as large as an installation takes them by default; delays are those of a steady stream.
+"""
 
 from __future__ import annotations
 
@@ -61,8 +64,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
         changing = DataDirectory(Path(scratch) / "changing")
         for name in ("sets", "landing"):
             shutil.copytree(getattr(alone, name), getattr(changing, name), copy_function=os.link)
-        engine_rate, cpu_rate = _in_process(alone)
-        updates = _while_changing(changing, queries, cpu_rate)
+        engine_rate, updates = _in_process(alone, changing, queries)
         figures = _on_spark(wide, options.cores, batches, steady)
         _land(alone, steady)
         Runner(alone, _ignore, max_segments=1_000).run_available()
@@ -94,55 +96,75 @@ def _ignore(manifest: Manifest) -> None:
     """The catalog is not what is measured here."""
 
 
-def _in_process(directory: DataDirectory) -> tuple[float, float]:
-    """Items a second on one core, by the clock and by the time of the CPU; the first batch loads the kernels and does
-    not count."""
-    runner = Runner(directory, _ignore, max_segments=1)
-    runner.run_batch()
-    begun, cpu = time.perf_counter(), time.process_time()
-    items = 0
-    while manifest := runner.run_batch():
-        items += manifest.item_count
-    return items / (time.perf_counter() - begun), items / (time.process_time() - cpu)
+def _in_process(
+    still: DataDirectory, changing: DataDirectory, queries: KeywordQueries
+) -> tuple[float, dict[str, object]]:
+    """Items a second on one core; and what is lost of it when so many feeds change a second.
 
-
-def _while_changing(directory: DataDirectory, queries: KeywordQueries, rate: float) -> dict[str, object]:
-    """What is left of a rate when so many feeds change a second, with all work for it on the same core.
-
-    What changed in a second, half of it new and half of it removed, is in force for the next batch. The merge of
-    everything is done once and counts by the share of it that is due.
+    A batch with a set that stays is followed by the same one with a set that changes, so that whatever else the machine
+    does meets both. The first loads the kernels and does not count.
     """
-    random = np.random.default_rng(3)
-    runner = Runner(directory, _ignore, max_segments=1)
-    runner.run_batch()
-    items, spent, version, changed_at = 0, 0.0, 1, 0.0
+    runners = [Runner(directory, _ignore, max_segments=1) for directory in (still, changing)]
+    changes = _Changes(changing, queries)
+    changes.begin()
+    for runner in runners:
+        runner.run_batch()
+    items, clock_s, still_s, changing_s = 0, 0.0, 0.0, 0.0
     while True:
-        begun = time.process_time()
-        manifest = runner.run_batch()
-        spent += time.process_time() - begun
+        begun, cpu = time.perf_counter(), time.process_time()
+        manifest = runners[0].run_batch()
         if manifest is None:
             break
         items += manifest.item_count
-        if spent - changed_at < 1.0:
-            continue
-        count = round(CHANGES_PER_S * (spent - changed_at) / 2)
-        changed_at = spent
-        added = _drawn(queries, random.integers(0, len(queries.keys), count), first=10**9 + version * 10**6)
-        removed = random.integers(1, len(queries.keys) + 1, count).tolist()
+        clock_s += time.perf_counter() - begun
+        still_s += time.process_time() - cpu
+        cpu = time.process_time()
+        runners[1].run_batch()
+        changing_s += time.process_time() - cpu
+        changing_s += changes.of(changing_s)
+    share = still_s / changing_s * (1 - changes.merge_share())
+    return items / clock_s, {"update_dip": round(1 - share, 3)}
+
+
+class _Changes:
+    """Changes of a set, half of them new queries and half removed ones, each second's in force for the next batch."""
+
+    def __init__(self, directory: DataDirectory, queries: KeywordQueries) -> None:
+        self._sets = directory.sets
+        self._queries = queries
+        self._random = np.random.default_rng(3)
+        self._version = 1
+        self._done_s = 0.0
+        self._cycle = MERGED_FROM * max(len(queries.keys), 50_000)
+
+    def begin(self) -> None:
+        """As many as there are in the middle between two merges."""
+        for _ in range(int(self._cycle / CHANGES_PER_S / 2)):
+            self._change(CHANGES_PER_S)
+
+    def of(self, elapsed_s: float) -> float:
+        """Make what has become due by then, when it is a second's; what it took."""
+        count = round(CHANGES_PER_S * (elapsed_s - self._done_s))
+        if count < CHANGES_PER_S:
+            return 0.0
+        self._done_s = elapsed_s
+        return self._change(count)
+
+    def merge_share(self) -> float:
+        """How much of a core is busy with merging."""
         begun = time.process_time()
-        change_set(directory.sets, version, version + 1, added, removed)
-        spent += time.process_time() - begun
-        version += 1
-    share = items / spent / rate
-    begun = time.process_time()
-    merge(directory.sets)
-    merge_share = (
-        (time.process_time() - begun) * CHANGES_PER_S / (MERGED_FROM * max(len(queries.keys), 50_000))
-    )
-    return {
-        "update_dip": round(1 - share * (1 - merge_share), 3),
-        "update_merge_share": round(merge_share, 4),
-    }
+        merge(self._sets)
+        return (time.process_time() - begun) * CHANGES_PER_S / self._cycle
+
+    def _change(self, count: int) -> float:
+        size = len(self._queries.keys)
+        first = 10**9 + self._version * 10**6
+        added = _drawn(self._queries, self._random.integers(0, size, count // 2), first)
+        removed = self._random.integers(1, size + 1, count // 2).tolist()
+        begun = time.process_time()
+        change_set(self._sets, self._version, self._version + 1, added, removed)
+        self._version += 1
+        return time.process_time() - begun
 
 
 def _drawn(queries: KeywordQueries, rows: np.ndarray, first: int) -> list[Query]:
@@ -170,15 +192,11 @@ def _on_spark(directory: DataDirectory, cores: int, batches: int, steady: list) 
         with arrived:
             arrived.wait_for(lambda: max(published, default=0) >= segment, timeout=600)
 
-    query = start_pipeline(session, directory, commit, tasks=cores, max_batch_bytes=1)
+    query = start_pipeline(session, directory, commit, tasks=cores)
     try:
         wait_for(batches)
         (begun, _), *rest = (published[segment] for segment in sorted(published))
         rate = sum(items for _, items in rest) / (rest[-1][0] - begun)
-    finally:
-        query.stop()
-    query = start_pipeline(session, directory, commit, tasks=cores)
-    try:
         delays = _steady_delays(directory, steady, published, wait_for)
     finally:
         query.stop()
