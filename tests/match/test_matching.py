@@ -17,9 +17,9 @@ from feedweir.items.schema import batch_of
 from feedweir.match import CompiledSet, Matches, compile_set, open_set
 from feedweir.match.meaning import holds as holds_in_meaning
 from feedweir.match.store import whole_predicate
-from feedweir.match.wire import predicate_from_json, predicate_to_json
 from feedweir.plan.predicates import And, AtLeast, Contains, Not, Predicate, Term
 from feedweir.plan.query import Query
+from feedweir.plan.wire import predicate_from_json, predicate_to_json
 from tests.match.generated import START, items, predicates, queries
 from tests.naive import holds
 

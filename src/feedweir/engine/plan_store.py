@@ -13,9 +13,9 @@ from typing import Any
 from feedweir.engine.files import replacing
 from feedweir.engine.planning import PlannedSource, Way
 from feedweir.errors import CompiledSetError
-from feedweir.match.wire import predicate_from_json, predicate_to_json
 from feedweir.optimize.timing import Work, seconds_of
 from feedweir.plan.predicates import TRUE, Predicate
+from feedweir.plan.wire import predicate_from_json, predicate_to_json
 
 _CURRENT = "CURRENT"
 

@@ -16,9 +16,9 @@ from feedweir.catalog.columns import storable_key
 from feedweir.engine.observations import Observation, ObservationLog
 from feedweir.engine.plan_store import StoredPlan, StoredSource
 from feedweir.errors import CompiledSetError
-from feedweir.match.wire import predicate_from_json, predicate_to_json
 from feedweir.optimize.statistics import HALF_LIFE_S, PRIOR_SHARE, Pair, SourceStatistics
 from feedweir.plan.predicates import And, AtLeast, Atom, Not, Or, Predicate
+from feedweir.plan.wire import predicate_from_json, predicate_to_json
 
 LANDMARK = datetime(2026, 1, 1, tzinfo=UTC)
 _PREFIX = "observed "

@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from feedweir.items.owners import concerns
-from feedweir.match.wire import predicate_from_json, predicate_to_json
 from feedweir.plan.predicates import And, Contains, FromFeeds, Predicate, Term
 from feedweir.plan.query import Query
+from feedweir.plan.wire import predicate_from_json, predicate_to_json
 
 FILE = "queries.arrow"
 SCHEMA = pa.schema(

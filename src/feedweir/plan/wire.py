@@ -1,4 +1,4 @@
-"""Predicates as JSON text and back, for the compiled set on disk: a node is `[name, *fields]`."""
+"""Predicates as JSON text and back, for what is kept on disk: a node is `[name, *fields]`."""
 
 from __future__ import annotations
 
