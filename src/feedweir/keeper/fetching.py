@@ -28,7 +28,8 @@ from feedweir.catalog import Catalog, Failure, FetchState, SourceRecord
 from feedweir.engine.batches import Manifest, SourceReport
 from feedweir.errors import FeedweirError
 from feedweir.items.model import FeedDescription
-from feedweir.keeper.leases import Leases, hubs_in
+from feedweir.keeper.lease_records import hubs_in
+from feedweir.keeper.leases import Leases
 from feedweir.keeper.looping import Loop
 from feedweir.keeper.source_states import SourceMemory, saved, state_of
 from feedweir.keeper.steering import Helm, rules_of

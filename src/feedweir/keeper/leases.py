@@ -9,30 +9,27 @@ import asyncio
 import logging
 import secrets
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict, replace
 from datetime import datetime
-from typing import Any
 from urllib.parse import quote
 
 from feedweir.acquire import websub
 from feedweir.acquire.addresses import AddressRule
 from feedweir.acquire.aiohttp_transport import AiohttpTransport
-from feedweir.acquire.exchange import Transport
+from feedweir.acquire.exchange import Request, Transport
 from feedweir.acquire.http_rules import Headers
 from feedweir.acquire.landing import LandingLog
-from feedweir.acquire.refresh.state import SourceState
 from feedweir.acquire.websub import Hub, Lease, LeaseStatus, Verdict
-from feedweir.catalog import Catalog, FetchState, SourceRecord
-from feedweir.keeper.source_states import SourceMemory, saved, state_of
+from feedweir.catalog import Catalog
+from feedweir.keeper.lease_records import lease_of, leased
+from feedweir.keeper.source_states import SourceMemory
 
 _log = logging.getLogger(__name__)
 
 _AT_ONCE = 8
 _PATIENCE_S = 20.0
 _RELEASE_S = 60.0
-_TIMES = ("expires_at", "next_at", "pushed_at")
 
 
 class Leases:
@@ -73,23 +70,24 @@ class Leases:
         if not self._public_url:
             return
         now = self._clock()
-        new = {
-            source: websub.wanted(source, hub, now, self._random, is_from_headers=is_from_headers)
-            for source, hub in sorted(hubs.items())
-            if websub.is_news(self._leases.get(source), hub, is_from_headers=is_from_headers)
-        }
-        self._put(new)
+
+        def noticed(source: str, lease: Lease | None) -> Lease | None:
+            hub = hubs[source]
+            if not websub.is_news(lease, hub, is_from_headers=is_from_headers):
+                return lease
+            return websub.wanted(source, hub, now, self._random, is_from_headers=is_from_headers)
+
+        self._change(hubs, noticed)
 
     def found(self, looks: Mapping[str, datetime]) -> None:
         """Sources where a look found something new, and when the look before it was: should a hub have pushed it?"""
         now = self._clock()
-        self._put(
-            {
-                source: websub.distrusted(lease, now)
-                for source, before in sorted(looks.items())
-                if (lease := self._leases.get(source)) and websub.is_silent(lease, before, now)
-            }
-        )
+
+        def judged(source: str, lease: Lease | None) -> Lease | None:
+            is_silent = lease is not None and websub.is_silent(lease, looks[source], now)
+            return websub.distrusted(lease, now) if lease and is_silent else lease
+
+        self._change(looks, judged)
 
     def release(self) -> None:
         """Give up the leases of sources that are gone, or have begun anew; forget those that hubs let go."""
@@ -130,56 +128,84 @@ class Leases:
 
     def verify(self, source: str, token: str, query: Mapping[str, str]) -> Verdict | None:
         """A hub asks whether we meant it; None when there is no such lease."""
-        with self._turn:
-            lease = self._known(source, token)
-            if lease is None:
-                return None
-            verdict = websub.verified(lease, query, self._clock())
-        self._put({source: verdict.lease})
-        return verdict
+        now = self._clock()
+        verdicts: list[Verdict] = []
+
+        def verified(lease: Lease) -> Lease:
+            verdicts.append(websub.verified(lease, query, now))
+            return verdicts[-1].lease
+
+        self._change_one(source, token, verified)
+        return verdicts[0] if verdicts else None
 
     def receive(self, source: str, token: str, body: bytes, headers: Headers, media_type: str) -> bool:
         """Land what a hub pushes; whether there is such a lease at all, which is all that a sender learns."""
         lease = self._known(source, token)
         if lease is None:
             return False
-        document = websub.pushed(lease, body, headers, media_type, self._clock())
+        now = self._clock()
+        document = websub.pushed(lease, body, headers, media_type, now)
         if document is None:
             _log.warning("content for %s was not signed by its hub, and is ignored", source)
         else:
             if body.strip():
                 self._log.append([document])
-            self._put({source: websub.received(lease, self._clock())})
+            self._change_one(source, token, lambda held: websub.received(held, now))
         return True
 
     def _known(self, source: str, token: str) -> Lease | None:
         lease = self._leases.get(source)
-        is_known = lease is not None and secrets.compare_digest(lease.token.encode(), token.encode())
-        return lease if is_known else None
+        return lease if lease is not None and _is_of(lease, token) else None
 
-    async def _ask(self, lease: Lease, transport: Transport) -> None:
-        request, asked = websub.asked(lease, self.callback(lease), self._clock())
-        # Written down first: the hub may verify before it has answered.
-        self._put({lease.source: asked})
-        try:
-            async with asyncio.timeout(_PATIENCE_S):
-                status = await websub.sent(request, transport)
-        except TimeoutError:
-            status = 0
-        if 200 <= status < 300:
-            # It verifies at its own time, perhaps at this very moment: nothing of ours may overwrite that.
-            return
-        with self._turn:
-            current = self._leases.get(lease.source, asked)
-        if current.status is not LeaseStatus.ACTIVE or status >= 300:
-            self._put({lease.source: websub.answered(current, status, self._clock())})
-
-    def _put(self, leases: Mapping[str, Lease]) -> None:
+    async def _ask(self, due: Lease, transport: Transport) -> None:
         now = self._clock()
-        # A lease that ends belongs to a source that is gone, or to an earlier one of its name.
-        kept = {name: lease for name, lease in leases.items() if lease.status is not LeaseStatus.ENDING}
-        self._memory.change(kept, lambda record: leased(record, kept[record.name], now))
+        questions: list[tuple[Request, Lease]] = []
+
+        def asked(lease: Lease) -> Lease:
+            # While others were asked before it, it may have been confirmed.
+            if not websub.is_due(lease, now):
+                return lease
+            questions.append(websub.asked(lease, self.callback(lease), now))
+            return questions[0][1]
+
+        # Written down first: the hub may verify before it has answered.
+        self._change_one(due.source, due.token, asked)
+        for request, waiting in questions:
+            self._answered(waiting, await _sent(request, transport))
+
+    def _answered(self, waiting: Lease, status: int) -> None:
+        now = self._clock()
+
+        def answered(lease: Lease) -> Lease:
+            # A hub confirms at its own time, perhaps before it answers: what it confirmed is not taken back.
+            is_awaited = (lease.status, lease.attempts) == (waiting.status, waiting.attempts)
+            return websub.answered(lease, status, now) if is_awaited else lease
+
+        self._change_one(waiting.source, waiting.token, answered)
+
+    def _change_one(self, source: str, token: str, changed: Callable[[Lease], Lease]) -> None:
+        """Change the lease of this token, if it is still the source's."""
+
+        def checked(_source: str, lease: Lease | None) -> Lease | None:
+            return changed(lease) if lease is not None and _is_of(lease, token) else lease
+
+        self._change([source], checked)
+
+    def _change(self, sources: Iterable[str], changed: Callable[[str, Lease | None], Lease | None]) -> None:
+        """Put `changed(source, lease)` in the place of each lease: read and written in one go.
+
+        Hubs, looks and batches change leases from threads of their own; none may write back what another has changed.
+        """
+        now = self._clock()
         with self._turn:
+            pairs = [(source, self._leases.get(source)) for source in sorted(set(sources))]
+            after = {source: (lease, changed(source, lease)) for source, lease in pairs}
+            leases = {
+                source: new for source, (old, new) in after.items() if new is not None and new is not old
+            }
+            # A lease that ends belongs to a source that is gone, or to an earlier one of its name.
+            kept = {name: lease for name, lease in leases.items() if lease.status is not LeaseStatus.ENDING}
+            self._memory.change(kept, lambda record: leased(record, kept[record.name], now))
             self._leases.update(leases)
 
     @asynccontextmanager
@@ -191,60 +217,15 @@ class Leases:
             yield transport
 
 
-def leased(record: SourceRecord, lease: Lease, now: datetime) -> FetchState:
-    """The state of a source with its lease, and looked at as rarely as that allows."""
-    kept = saved(record, _pushed(state_of(record), websub.pushed_until(lease, now), now))
-    return replace(
-        kept,
-        hub=lease.hub.url,
-        hub_topic=lease.hub.topic,
-        hub_secret=lease.secret,
-        hub_lease_until=lease.expires_at,
-        refresh={**kept.refresh, "lease": _plain(lease)},
-    )
+def _is_of(lease: Lease, token: str) -> bool:
+    """Compared in constant time: who guesses tokens learns nothing."""
+    return secrets.compare_digest(lease.token.encode(), token.encode())
 
 
-def _pushed(state: SourceState, until: datetime | None, now: datetime) -> SourceState:
-    """From now until then a hub pushes; when it begins or ceases to, one more look finds what it did not push."""
-    was_pushed = state.pushed_until is not None and state.pushed_until > now
-    if was_pushed == (until is not None):
-        return replace(state, pushed_until=until)
-    soon = state.next_at if state.failures else min(state.next_at, max(state.not_before or now, now))
-    since = now if until is not None else state.pushed_since
-    return replace(state, pushed_until=until, pushed_since=since, next_at=soon)
-
-
-def lease_of(record: SourceRecord) -> Lease | None:
-    """The lease that `leased` kept."""
-    value = record.state.refresh.get("lease")
-    if not value:
-        return None
-    times = {name: datetime.fromisoformat(value[name]) if value.get(name) else None for name in _TIMES}
-    return Lease(
-        **{
-            **value,
-            **times,
-            "hub": Hub(**value["hub"]),
-            "status": LeaseStatus[value["status"]],
-            "source": record.name,
-        }
-    )
-
-
-def hubs_in(descriptions: Mapping[str, Mapping[str, Any]], urls: Mapping[str, str]) -> dict[str, Hub]:
-    """By source the hub that its document names."""
-    return {
-        source: Hub(url=str(about["hub"]), topic=str(about.get("self_link") or urls.get(source, "")))
-        for source, about in descriptions.items()
-        if about.get("hub")
-    }
-
-
-def _plain(lease: Lease) -> dict[str, Any]:
-    value = asdict(lease)
-    for name in _TIMES:
-        value[name] = value[name].isoformat() if value[name] else None
-    return {**value, "status": lease.status.name}
-
-
-__all__: Sequence[str] = ("Leases", "hubs_in", "lease_of", "leased")
+async def _sent(request: Request, transport: Transport) -> int:
+    """The hub's status; 0 when it could not be reached, or took too long."""
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            return await websub.sent(request, transport)
+    except TimeoutError:
+        return 0

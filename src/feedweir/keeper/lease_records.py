@@ -1,0 +1,72 @@
+"""A lease as the catalog keeps it with its source's state, and when the source is looked at meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from datetime import datetime
+from typing import Any
+
+from feedweir.acquire import websub
+from feedweir.acquire.refresh.state import SourceState
+from feedweir.acquire.websub import Hub, Lease, LeaseStatus
+from feedweir.catalog import FetchState, SourceRecord
+from feedweir.keeper.source_states import saved, state_of
+
+_TIMES = ("expires_at", "next_at", "pushed_at")
+
+
+def leased(record: SourceRecord, lease: Lease, now: datetime) -> FetchState:
+    """The state of a source with its lease, and looked at as rarely as that allows."""
+    kept = saved(record, _pushed(state_of(record), websub.pushed_until(lease, now), now))
+    return replace(
+        kept,
+        hub=lease.hub.url,
+        hub_topic=lease.hub.topic,
+        hub_secret=lease.secret,
+        hub_lease_until=lease.expires_at,
+        refresh={**kept.refresh, "lease": _plain(lease)},
+    )
+
+
+def _pushed(state: SourceState, until: datetime | None, now: datetime) -> SourceState:
+    """From now until then a hub pushes; when it begins or ceases to, one more look finds what it did not push."""
+    was_pushed = state.pushed_until is not None and state.pushed_until > now
+    if was_pushed == (until is not None):
+        return replace(state, pushed_until=until)
+    soon = state.next_at if state.failures else min(state.next_at, max(state.not_before or now, now))
+    since = now if until is not None else state.pushed_since
+    return replace(state, pushed_until=until, pushed_since=since, next_at=soon)
+
+
+def lease_of(record: SourceRecord) -> Lease | None:
+    """The lease that `leased` kept."""
+    value = record.state.refresh.get("lease")
+    if not value:
+        return None
+    times = {name: datetime.fromisoformat(value[name]) if value.get(name) else None for name in _TIMES}
+    return Lease(
+        **{
+            **value,
+            **times,
+            "hub": Hub(**value["hub"]),
+            "status": LeaseStatus[value["status"]],
+            "source": record.name,
+        }
+    )
+
+
+def hubs_in(descriptions: Mapping[str, Mapping[str, Any]], urls: Mapping[str, str]) -> dict[str, Hub]:
+    """By source the hub that its document names."""
+    return {
+        source: Hub(url=str(about["hub"]), topic=str(about.get("self_link") or urls.get(source, "")))
+        for source, about in descriptions.items()
+        if about.get("hub")
+    }
+
+
+def _plain(lease: Lease) -> dict[str, Any]:
+    value = asdict(lease)
+    for name in _TIMES:
+        value[name] = value[name].isoformat() if value[name] else None
+    return {**value, "status": lease.status.name}
