@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from feedweir.items.attributes import attribute_named
 from feedweir.match.arrays import Array, frozen
-from feedweir.match.atoms import Ask, Axis, Every, Leaf, Phrase, Prefix, Within, Word
+from feedweir.match.atoms import Ask, Axis, Every, Leaf, Origin, Phrase, Prefix, Within, Word
 from feedweir.match.conjunctions import Conjunction, conjunctions_of, normal_form_size
 from feedweir.match.dictionary import dictionary_of, prefix_length_masks
 from feedweir.match.factored import (
@@ -28,11 +28,18 @@ from feedweir.match.index import Index, SegmentTree, starts_of
 from feedweir.match.keywords import Keywords, keywords_of
 from feedweir.match.lexicon import Lexicon, lexicon_of
 from feedweir.match.match_kernels import Checks
-from feedweir.match.numbering import Numbering, numbered, texts_in, value_table, vocabulary_of
+from feedweir.match.numbering import (
+    Numbering,
+    ScopedWords,
+    numbered,
+    texts_in,
+    value_table,
+    vocabulary_of,
+)
 from feedweir.match.programs import Programs
 from feedweir.match.scopes import MAX_FIELDS, Scopes
 from feedweir.match.segment_trees import cuts_of, node_atoms, segments_of
-from feedweir.match.selectivity import Frequencies, Rarity, probability_of_unseen
+from feedweir.match.selectivity import SCOPED, Frequencies, Rarity, probability_of_unseen
 from feedweir.match.trie import MAX_DEPTH, trie_of
 from feedweir.plan.predicates import Contains, Term
 
@@ -78,11 +85,7 @@ def _built(
     table: pa.Table, frequencies: Frequencies | None, progress: Progress | None, trees: Iterable[SourceTree]
 ) -> tuple[Index, list[Note]]:
     keys = table.column("key").to_numpy()
-    keywords = keywords_of(table)
-    drafts = read_trees(trees)
-    read = formulas_of(table, keywords.rows, sources_in_trees(drafts), progress)
-    draft = _Draft(read.formulas, read.notes, drafts)
-    scopes = Scopes.of(scope for leaf in _leaves(draft) for scope in _named_scope(leaf))
+    keywords, draft, scopes = _read(table, read_trees(trees), progress)
     if len(scopes.fields) == MAX_FIELDS:
         draft.formulas = {row: _rescoped(formula, scopes) for row, formula in draft.formulas.items()}
         draft.trees = [tree.mapped(lambda formula: _rescoped(formula, scopes)) for tree in draft.trees]
@@ -91,11 +94,28 @@ def _built(
     rarity = _rarity(lexicon, len(table), frequencies)
     _find_conjunctions(draft, keys, rarity)
     _find_by_segments(draft)
-    numbering = numbered(len(lexicon), lexicon.named, sorted(set(prefixes)))
+    numbering = numbered(
+        len(lexicon), lexicon.named, sorted(set(prefixes)), _scoped_words(keywords, lexicon, scopes)
+    )
     index = _assembled(keys, keywords, draft, lexicon, numbering, scopes, rarity)
     if progress:
         progress(len(table), len(table))
     return index, draft.notes
+
+
+def _read(
+    table: pa.Table, trees: list[DraftTree], progress: Progress | None, with_attributes: bool = True
+) -> tuple[Keywords, _Draft, Scopes]:
+    """The plain queries, all others, and the attributes that there is a bit for."""
+    in_trees = sources_in_trees(trees)
+    keywords = keywords_of(table, in_trees, with_attributes=with_attributes)
+    read = formulas_of(table, np.unique(keywords.rows), in_trees, progress)
+    draft = _Draft(read.formulas, read.notes, trees)
+    named = (scope for leaf in _leaves(draft) for scope in _named_scope(leaf))
+    scopes = Scopes.of((*keywords.scope_names, *named))
+    if not set(keywords.scope_names) <= set(scopes.fields):
+        return _read(table, trees, progress, with_attributes=False)
+    return keywords, draft, scopes
 
 
 # Decisions about single queries
@@ -212,15 +232,15 @@ def _assembled(
     programs = Programs(numbering.atom_id)
     paths, entries, checked = _paths(draft, numbering, programs, rarity)
     forest = forest_of(draft.trees, numbering.atom_id, programs, rarity)
+    offsets, atoms = _plain_paths(keywords, lexicon, numbering)
     values = value_table(numbering)
-    others = np.array([rarity(atom) for atom in numbering.atoms_but_words()], np.float64)
-    lengths = np.concatenate([np.diff(keywords.offsets), [len(path) for path in paths]]).astype(np.int64)
-    atoms = np.concatenate([lexicon.of_keywords[keywords.ids], *(np.array(path, np.int32) for path in paths)])
+    lengths = np.concatenate([np.diff(offsets), [len(path) for path in paths]]).astype(np.int64)
+    others = np.array([atom for path in paths for atom in path], np.int32)
     trie = trie_of(
         np.concatenate([[0], np.cumsum(lengths)]),
-        atoms.astype(np.int32),
+        np.concatenate([atoms, others]),
         np.concatenate([keywords.rows, np.array(entries, np.int64)]),
-        np.concatenate([lexicon.probabilities, others]),
+        _probabilities(lexicon, numbering, rarity),
     )
     prefix_strings = [prefix.encode() for prefix in numbering.prefixes]
     return Index(
@@ -241,6 +261,36 @@ def _assembled(
         forest=forest,
         trees=tuple((one.tree.source, one.tree.plan) for one in draft.trees),
     )
+
+
+def _scoped_words(keywords: Keywords, lexicon: Lexicon, scopes: Scopes) -> ScopedWords:
+    """The words of plain queries that are looked for in attributes."""
+    bits = np.array([scopes.whole, *map(scopes.bit, keywords.scope_names)], np.uint64)
+    first = keywords.n_whole
+    return ScopedWords(lexicon.of_keywords[keywords.leaf_words[first:]], bits[keywords.leaf_scopes[first:]])
+
+
+def _plain_paths(keywords: Keywords, lexicon: Lexicon, numbering: Numbering) -> tuple[Array, Array]:
+    """(offsets, atoms) of the conjunctions of plain queries: their words, and at last their sources."""
+    whole = lexicon.of_keywords[keywords.leaf_words[: keywords.n_whole]]
+    scoped = numbering.n_entries + np.arange(len(numbering.scoped.entries))
+    words = np.concatenate([whole, scoped]).astype(np.int32)[keywords.leaves]
+    origins = np.array([numbering.atom_id(Origin(names)) for names in keywords.source_names], np.int32)
+    has_origin = keywords.origins >= 0
+    before = np.concatenate([[0], np.cumsum(has_origin)])
+    offsets = keywords.offsets + before
+    atoms = np.empty(len(words) + int(before[-1]), np.int32)
+    atoms[np.arange(len(words)) + np.repeat(before[:-1], np.diff(keywords.offsets))] = words
+    atoms[offsets[1:][has_origin] - 1] = origins[keywords.origins[has_origin]]
+    return offsets, atoms
+
+
+def _probabilities(lexicon: Lexicon, numbering: Numbering, rarity: Rarity) -> Array:
+    """Of all atoms, by number."""
+    prefixes = [rarity(Prefix(None, prefix)) for prefix in numbering.prefixes]
+    scoped = lexicon.probabilities[numbering.scoped.entries] * SCOPED
+    others = [rarity(atom) for atom in numbering.others]
+    return np.concatenate([lexicon.probabilities, prefixes, scoped, others])
 
 
 def _paths(

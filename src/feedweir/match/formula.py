@@ -96,7 +96,7 @@ def reduced(predicate: Predicate) -> Formula:
         case AtLeast(count, parts):
             return count_of(count, map(reduced, parts))
         case Contains(attribute, terms, at_least):
-            return count_of(at_least, (_term(_scope(attribute), term) for term in terms))
+            return count_of(at_least, (_term(scope_of(attribute), term) for term in terms))
         case Compare():
             return _comparison(predicate)
         case Similar():
@@ -185,7 +185,8 @@ def _intersected(parts: tuple[Formula, ...]) -> tuple[Formula, ...]:
 # Leaves
 
 
-def _scope(attribute: str | None) -> str | None:
+def scope_of(attribute: str | None) -> str | None:
+    """Where words of an attribute are looked for; None is the whole text."""
     return None if attribute is None else SYNONYMS.get(attribute, attribute)
 
 
@@ -211,14 +212,15 @@ def _linked(predicate: References | Extends | SharesLink) -> Formula:
 
 def _term(scope: str | None, term: Term) -> Formula:
     wanted = term_words(term)
-    if not wanted or not _has_text(scope):
+    if not wanted or not has_text(scope):
         return NO
     if len(wanted) > 1:
         return Phrase(scope, wanted, term.is_prefix)
     return Prefix(scope, wanted[0]) if term.is_prefix else Word(scope, wanted[0])
 
 
-def _has_text(scope: str | None) -> bool:
+def has_text(scope: str | None) -> bool:
+    """Whether there are words in it."""
     attribute = attribute_named(scope) if scope is not None else None
     return scope is None or (
         attribute is not None and attribute.type not in (AttributeType.TIME, AttributeType.NUMBER)
@@ -228,9 +230,9 @@ def _has_text(scope: str | None) -> bool:
 def _similar(predicate: Similar) -> Formula:
     """|A ∩ B| ≥ threshold · |A ∪ B| needs threshold · |B| of the words of B: a count, and then the real question."""
     wanted = sorted(set(words(predicate.text)))
-    scope = _scope(predicate.attribute)
+    scope = scope_of(predicate.attribute)
     least = ceil(predicate.threshold * len(wanted) - 1e-9) if predicate.threshold > 0 else 0
-    if least > 0 and not _has_text(scope):
+    if least > 0 and not has_text(scope):
         return NO
     return all_of((count_of(least, (Word(scope, word) for word in wanted)), Ask(predicate)))
 

@@ -19,7 +19,8 @@ from feedweir.match.arrays import Array
 from feedweir.match.factored import left_to_index
 from feedweir.match.formula import NO, Formula, reduced
 from feedweir.match.formula_wire import formulas_from_bytes, formulas_to_bytes
-from feedweir.match.store import query_of, whole_predicate
+from feedweir.match.store import whole_predicate
+from feedweir.plan.columns import query_of
 
 Progress: TypeAlias = Callable[[int, int], None]
 PARALLEL_FROM = 50_000

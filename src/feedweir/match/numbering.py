@@ -16,14 +16,24 @@ from feedweir.match.scopes import Scopes
 from feedweir.match.values import keys_of_atom
 
 
+@dataclass(frozen=True, slots=True)
+class ScopedWords:
+    """Words that are looked for in one attribute: their entries, and the bits of the attributes."""
+
+    entries: Array
+    bits: Array
+
+
 @dataclass(slots=True)
 class Numbering:
-    """Words are entries and whole-text atoms 0 to `n_words`; prefixes follow them, other atoms follow both."""
+    """Words are entries and whole-text atoms 0 to `n_words`; prefixes follow them, then words in attributes that plain
+    queries name, then all other atoms."""
 
     n_words: int
     words: Mapping[str, int]
     """Those that atoms name."""
     prefixes: dict[str, int]
+    scoped: ScopedWords
     others: dict[Enumerated, int] = field(default_factory=dict)
 
     @property
@@ -32,7 +42,11 @@ class Numbering:
 
     @property
     def n_atoms(self) -> int:
-        return self.n_entries + len(self.others)
+        return self._n_before_others + len(self.others)
+
+    @property
+    def _n_before_others(self) -> int:
+        return self.n_entries + len(self.scoped.entries)
 
     def atom_id(self, atom: Enumerated) -> int:
         match atom:
@@ -41,22 +55,20 @@ class Numbering:
             case Prefix(None, prefix):
                 return self.prefixes[prefix]
             case _:
-                return self.others.setdefault(atom, self.n_entries + len(self.others))
+                return self.others.setdefault(atom, self._n_before_others + len(self.others))
 
     def entry_of(self, part: Word | Prefix) -> int:
         return self.words[part.word] if isinstance(part, Word) else self.prefixes[part.prefix]
-
-    def atoms_but_words(self) -> Iterable[Enumerated]:
-        """The atoms behind those of words, by number."""
-        yield from (Prefix(None, prefix) for prefix in self.prefixes)
-        yield from self.others
 
     def segments(self) -> dict[Segment, int]:
         return {atom: number for atom, number in self.others.items() if isinstance(atom, Segment)}
 
 
-def numbered(n_words: int, words: Mapping[str, int], prefixes: Sequence[str]) -> Numbering:
-    return Numbering(n_words, words, {prefix: n_words + number for number, prefix in enumerate(prefixes)})
+def numbered(
+    n_words: int, words: Mapping[str, int], prefixes: Sequence[str], scoped: ScopedWords
+) -> Numbering:
+    numbers = {prefix: n_words + number for number, prefix in enumerate(prefixes)}
+    return Numbering(n_words, words, numbers, scoped)
 
 
 def texts_in(leaves: Iterable[Leaf]) -> tuple[list[str], list[str]]:
@@ -74,16 +86,9 @@ def texts_in(leaves: Iterable[Leaf]) -> tuple[list[str], list[str]]:
 
 def vocabulary_of(numbering: Numbering, scopes: Scopes) -> Vocabulary:
     """How entries become atoms in scopes other than the whole text."""
-    scoped: list[tuple[int, int, int]] = sorted(
-        (numbering.entry_of(atom), scopes.bit(atom.scope), number)
-        for atom, number in numbering.others.items()
-        if isinstance(atom, (Word, Prefix))
-    )
-    entries, bits, atoms = (
-        (np.array(column, np.uint64) for column in zip(*scoped, strict=True)) if scoped else _none()
-    )
+    entries, bits, atoms = _scoped_atoms(numbering, scopes)
     # fields beside the whole text need the entries told apart even when only phrases look there
-    is_needed = bool(scoped) or len(scopes.fields) > len(Scopes().fields)
+    is_needed = bool(len(entries)) or len(scopes.fields) > len(Scopes().fields)
     counts = np.bincount(entries.astype(np.int64), minlength=numbering.n_entries)
     every = [number for atom, number in numbering.others.items() if isinstance(atom, Every)]
     return Vocabulary(
@@ -95,8 +100,21 @@ def vocabulary_of(numbering: Numbering, scopes: Scopes) -> Vocabulary:
     )
 
 
-def _none() -> tuple[Array, Array, Array]:
-    return np.empty(0, np.uint64), np.empty(0, np.uint64), np.empty(0, np.uint64)
+def _scoped_atoms(numbering: Numbering, scopes: Scopes) -> tuple[Array, Array, Array]:
+    """(entry, bit of the attribute, atom) of all atoms of words in attributes, sorted."""
+    named = [
+        (numbering.entry_of(atom), scopes.bit(atom.scope), number)
+        for atom, number in numbering.others.items()
+        if isinstance(atom, (Word, Prefix))
+    ]
+    others = np.array(named, np.uint64).reshape(-1, 3).T
+    numbers = numbering.n_entries + np.arange(len(numbering.scoped.entries))
+    own = (numbering.scoped.entries, numbering.scoped.bits, numbers)
+    entries, bits, atoms = (
+        np.concatenate([one.astype(np.uint64), other]) for one, other in zip(own, others, strict=True)
+    )
+    order = np.lexsort((atoms, bits, entries))
+    return entries[order], bits[order], atoms[order]
 
 
 @dataclass(frozen=True, slots=True)

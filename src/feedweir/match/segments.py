@@ -10,7 +10,7 @@ ones when `merge` is called, which may happen beside the changes. Versions stay 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -45,7 +45,8 @@ from feedweir.match.removal_kernels import mark_removed
 from feedweir.match.sealed import open_sealed, write_sealed
 from feedweir.match.selectivity import Frequencies
 from feedweir.match.shared_words import translation_of
-from feedweir.match.store import SCHEMA, query_of, read_table, table_of
+from feedweir.match.store import read_table, table_of
+from feedweir.plan.columns import SCHEMA, QueryTable
 from feedweir.plan.query import Query
 
 _REMOVED = "removed.arrays"
@@ -262,7 +263,7 @@ def prepare_merge(
     version: int | None = None,
     *,
     frequencies: Frequencies | None = None,
-    plan: Callable[[list[Query]], Iterable[SourceTree]] | None = None,
+    plan: Callable[[Sequence[Query]], Iterable[SourceTree]] | None = None,
 ) -> PreparedMerge:
     """Do the work of a merge. Changes may go on beside it: they leave these segments alone but for what they remove.
 
@@ -273,7 +274,7 @@ def prepare_merge(
     table = table_of(
         pa.concat_tables([SCHEMA.empty_table(), *(_kept_table(root, segment) for segment in before)])
     )
-    trees = tuple(plan([query_of(row) for row in table.to_pylist()])) if plan else ()
+    trees = tuple(plan(QueryTable(table))) if plan else ()
     return PreparedMerge(before, tuple(_written(root, table, _How(frequencies, trees))))
 
 

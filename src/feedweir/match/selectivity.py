@@ -16,7 +16,7 @@ _ORIGIN = 0.002
 _EQUAL = 0.001
 _LINK = {"url": 0.001, "opening": 0.005, "host": 0.01, "domain": 0.02}
 _SEGMENT = 0.2
-_SCOPED = 0.5
+SCOPED = 0.5
 """How much less likely a word is in one attribute than in the whole item."""
 
 
@@ -42,9 +42,9 @@ class Rarity:
     def __call__(self, atom: Enumerated) -> float:
         match atom:
             case Word(scope, word):
-                return self.of_word(word) * (1.0 if scope is None else _SCOPED)
+                return self.of_word(word) * (1.0 if scope is None else SCOPED)
             case Prefix(scope, prefix):
-                return max(0.5 ** len(prefix), self.of_word(prefix)) * (1.0 if scope is None else _SCOPED)
+                return max(0.5 ** len(prefix), self.of_word(prefix)) * (1.0 if scope is None else SCOPED)
             case Origin(names) if self.sources is not None:
                 return min(sum(self.sources.get(name, self.unseen) for name in names), 1.0)
             case Origin(names):

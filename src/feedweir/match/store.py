@@ -1,7 +1,6 @@
 """The queries of a compiled set as they were given: what explanations, residual checks and merges read.
 
-Matching does not touch this file; it lies compressed on disk, in batches that are read one at a time. A query that
-wants several terms anywhere in an item is kept as the list of its `terms`, any other as its `predicate`.
+Matching does not touch this file; it lies compressed on disk, in batches that are read one at a time.
 """
 
 from __future__ import annotations
@@ -9,30 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from feedweir.items.owners import concerns
-from feedweir.plan.predicates import And, Contains, FromFeeds, Predicate, Term
+from feedweir.plan.columns import ROWS_PER_BATCH, SCHEMA, QueryTable, in_order, query_of
+from feedweir.plan.predicates import And, FromFeeds, Predicate
 from feedweir.plan.query import Query
-from feedweir.plan.wire import predicate_from_json, predicate_to_json
 
 FILE = "queries.arrow"
-SCHEMA = pa.schema(
-    [
-        ("key", pa.int64()),
-        ("owner", pa.string()),
-        ("sources", pa.list_(pa.string())),
-        ("terms", pa.list_(pa.string())),
-        ("predicate", pa.string()),
-    ]
-)
-_ROWS_PER_BATCH = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,34 +35,28 @@ class KeywordQueries:
 
     def table(self) -> pa.Table:
         n = len(self.keys)
-        empty = pa.ListArray.from_arrays(np.zeros(n + 1, np.int32), pa.array([], pa.string()))
-        owners, predicates = pa.repeat("", n), pa.nulls(n, pa.string())
-        return pa.table([self.keys, owners, empty, self.terms, predicates], schema=SCHEMA)
+        known = {
+            "key": self.keys,
+            "owner": pa.repeat("", n),
+            "sources": pa.ListArray.from_arrays(np.zeros(n + 1, np.int32), pa.array([], pa.string())),
+            "terms": self.terms,
+            "is_any": pa.repeat(False, n),
+        }
+        return pa.table([known.get(one.name, pa.nulls(n, one.type)) for one in SCHEMA], schema=SCHEMA)
 
 
 def table_of(queries: Iterable[Query] | KeywordQueries | pa.Table) -> pa.Table:
     """Queries as a table sorted by key; those of equal keys stay in the order given."""
     if isinstance(queries, pa.Table):
-        table = queries
-    elif isinstance(queries, KeywordQueries):
-        table = queries.table()
-    else:
-        rest = iter(queries)
-        chunks = []
-        while rows := [_row(query) for query in islice(rest, _ROWS_PER_BATCH)]:
-            chunks.append(pa.RecordBatch.from_pylist(rows, schema=SCHEMA))
-        table = pa.Table.from_batches(chunks, SCHEMA)
-    keys = table.column("key").to_numpy()
-    if (keys[1:] >= keys[:-1]).all():
-        return table.combine_chunks()
-    return table.take(np.argsort(keys, kind="stable")).combine_chunks()
+        return in_order(queries)
+    return in_order(queries.table() if isinstance(queries, KeywordQueries) else QueryTable.of(queries).table)
 
 
 def write_table(directory: Path, table: pa.Table) -> None:
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     path = str(directory / FILE)
     with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, SCHEMA, options=options) as writer:
-        writer.write_table(table, max_chunksize=_ROWS_PER_BATCH)
+        writer.write_table(table, max_chunksize=ROWS_PER_BATCH)
 
 
 def read_table(directory: Path) -> pa.Table:
@@ -118,8 +100,8 @@ class StoredQueries:
         return _owned_by(self._reader.read_all(), owner)
 
     def _query(self, number: int) -> Query:
-        batch = self._batch(number // _ROWS_PER_BATCH)
-        return query_of(batch.slice(number % _ROWS_PER_BATCH, 1).to_pylist()[0])
+        batch = self._batch(number // ROWS_PER_BATCH)
+        return query_of(batch.slice(number % ROWS_PER_BATCH, 1).to_pylist()[0])
 
 
 def _owned_by(table: pa.Table, asker: str) -> pa.Table:
@@ -129,35 +111,6 @@ def _owned_by(table: pa.Table, asker: str) -> pa.Table:
     return table.filter(pc.is_in(table.column("owner"), pa.array(wanted, pa.string())))
 
 
-def query_of(row: dict[str, Any]) -> Query:
-    if row["predicate"] is not None:
-        predicate = predicate_from_json(row["predicate"])
-    else:
-        terms = tuple(Term(text) for text in row["terms"])
-        predicate = Contains(None, terms, len(terms))
-    return Query(row["key"], tuple(row["sources"]), predicate, row["owner"])
-
-
 def whole_predicate(query: Query) -> Predicate:
     """The predicate of a query with its sources as one more clause."""
     return And((FromFeeds(query.sources), query.predicate)) if query.sources else query.predicate
-
-
-def _row(query: Query) -> dict[str, object]:
-    terms = _plain_terms(query.predicate)
-    return {
-        "key": query.key,
-        "owner": query.owner,
-        "sources": list(query.sources),
-        "terms": terms,
-        "predicate": predicate_to_json(query.predicate) if terms is None else None,
-    }
-
-
-def _plain_terms(predicate: Predicate) -> list[str] | None:
-    match predicate:
-        case Contains(None, terms, at_least) if at_least == len(terms) > 0:
-            texts = [term.text for term in terms if not term.is_prefix and term.text.isprintable()]
-            return texts if len(texts) == len(terms) else None
-        case _:
-            return None
