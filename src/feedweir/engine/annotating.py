@@ -22,8 +22,19 @@ from feedweir.join.windows import JoinBounds, microseconds
 from feedweir.plan.nodes import AnnotationJoin, Distinct, LastItems, WindowSpec
 
 Longs = NDArray[np.int64]
-Late = tuple[int, int, str, int]
-"""(stream, number of an element of an earlier batch, identifier, number of the partner it has found only now)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """A partner that an element of an earlier batch has found only now."""
+
+    stream: int
+    seq: int
+    """The number of the element."""
+    item: int
+    """Which item that is a wording of (`features.IDENTITY`)."""
+    identifier: str
+    partner: int
 
 
 TOO_MANY = "it would find too many partners in one batch: ask for more in common, or take a shorter window"
@@ -162,7 +173,10 @@ class AnnotationStages:
         first = first_tellers(places[input.rows], told, slice(int(low), int(high)), most)
         name = self._name[stream.node.identifier]
         notes = [(int(rows[one]), name, int(seqs[again])) for one, again in first.again]
-        late = [(key, number, stream.node.identifier, int(seqs[again])) for number, again in first.late]
+        late = [
+            Late(key, number, item, stream.node.identifier, int(seqs[again]))
+            for number, item, again in first.late
+        ]
         kept = input.only(first.is_first)
         return kept.noted(np.array(notes, np.int64).reshape(-1, 3)), late
 

@@ -20,7 +20,7 @@ from feedweir.engine.witnessing import WitnessRows
 from feedweir.items.model import Item
 from feedweir.items.schema import batch_of
 from feedweir.join.annotation_batch import Documents
-from feedweir.join.features import Feature, extract
+from feedweir.join.features import IDENTITY, Feature, Ragged, extract
 from feedweir.match.meaning import Reading
 
 Longs = NDArray[np.int64]
@@ -156,21 +156,33 @@ class BatchDocuments:
         """Documents (each once, in the order of the stream) with what annotation joins compare of them."""
         seqs, is_made = self.seqs(rows), self.is_made(rows)
         time, clock = self._batch.times.at(seqs)
-        plain, made = rows[~is_made], rows[is_made]
-        columns = self._batch.compared.columns(plain, self._features)
-        arrived = self._batch.compared.arrived(plain)
-        if len(made):
-            items = [reading.item for reading in self.readings(made.tolist())]
-            order = np.argsort(np.concatenate([np.flatnonzero(~is_made), np.flatnonzero(is_made)]))
-            own = {feature: extract(feature, batch_of(items)) for feature in self._features}
-            columns = {
-                feature: column.joined(own[feature]).take(order) for feature, column in columns.items()
-            }
-            own_arrived = [_microseconds(item.arrived) for item in items]
-            arrived = np.concatenate([arrived, np.array(own_arrived, np.int64)])[order]
+        arrived = np.empty(len(rows), np.int64)
+        arrived[~is_made] = self._batch.compared.arrived(rows[~is_made])
+        if is_made.any():
+            items = [reading.item for reading in self.readings(rows[is_made].tolist())]
+            arrived[is_made] = [_microseconds(item.arrived) for item in items]
             time = time.copy()
             time[is_made] = [_microseconds(item.time) for item in items]
+        columns = self._columns(rows, self._features)
         return Documents(seqs, time, arrived, clock, is_made, columns, members)
+
+    def identities(self, rows: Longs) -> Longs:
+        """Which items documents are wordings of, as keys."""
+        asked, places = np.unique(rows, return_inverse=True)
+        found = self._columns(asked, (IDENTITY,))[IDENTITY]
+        return found.data[found.ptr[:-1]][places].astype(np.int64)
+
+    def _columns(self, rows: Longs, features: Sequence[Feature]) -> dict[Feature, Ragged]:
+        is_made = self.is_made(rows)
+        plain, made = rows[~is_made], rows[is_made]
+        columns = self._batch.compared.columns(plain, features)
+        if not len(made):
+            return columns
+        batch = batch_of([reading.item for reading in self.readings(made.tolist())])
+        order = np.argsort(np.concatenate([np.flatnonzero(~is_made), np.flatnonzero(is_made)]))
+        return {
+            feature: column.joined(extract(feature, batch)).take(order) for feature, column in columns.items()
+        }
 
 
 def _microseconds(moment: datetime) -> int:

@@ -52,25 +52,24 @@ def element_table(feeds: Mapping[int, Elements], documents: BatchDocuments) -> p
 
 def annotation_table(
     feeds: Mapping[int, Elements],
-    late: Iterable[tuple[int, int, str, int]],
+    late: Iterable[tuple[int, Late]],
     documents: BatchDocuments,
     names: Sequence[str],
 ) -> pa.Table:
-    """(feed, seq, join, partner), each once, by all of these."""
+    """(feed, seq, item, join, partner), each once, by all of these."""
     place = {name: number for number, name in enumerate(names)}
-    more = [(feed, seq, place[name], partner) for feed, seq, name, partner in late]
+    more = [(feed, one.seq, one.item, place[one.identifier], one.partner) for feed, one in late]
     noted = {feed: elements.notes for feed, elements in feeds.items() if len(elements.notes)}
     feed = np.repeat(np.array(list(noted), np.int64), [len(notes) for notes in noted.values()])
     notes = np.concatenate([no_notes(), *noted.values()])
-    own = np.column_stack([feed, documents.seqs(notes[:, 0]), notes[:, 1], notes[:, 2]])
-    rows = np.concatenate([np.array(more, np.int64).reshape(-1, 4), own])
+    seq, item = documents.seqs(notes[:, 0]), documents.identities(notes[:, 0])
+    own = np.column_stack([feed, seq, item, notes[:, 1], notes[:, 2]])
+    rows = np.concatenate([np.array(more, np.int64).reshape(-1, 5), own])
     rows = rows[np.lexsort(rows.T[::-1])]
     rows = rows[np.append(True, (rows[1:] != rows[:-1]).any(axis=1))[: len(rows)]]
-    joins = pa.DictionaryArray.from_arrays(
-        pa.array(rows[:, 2].astype(np.int32)), pa.array(names, pa.string())
-    )
-    columns = [pa.array(rows[:, 0]), pa.array(rows[:, 1]), joins.cast(pa.string()), pa.array(rows[:, 3])]
-    return pa.table(columns, schema=ANNOTATION_SCHEMA)
+    numbers = [pa.array(np.ascontiguousarray(column)) for column in rows.T]
+    joins = pa.DictionaryArray.from_arrays(numbers[3].cast(pa.int32()), pa.array(names, pa.string()))
+    return pa.table([*numbers[:3], joins.cast(pa.string()), numbers[4]], schema=ANNOTATION_SCHEMA)
 
 
 def made_table(feeds: Mapping[int, Elements], documents: BatchDocuments) -> pa.Table:
@@ -95,13 +94,13 @@ def made_table(feeds: Mapping[int, Elements], documents: BatchDocuments) -> pa.T
     )
 
 
-def late_rows(joins: JoinSet, late: Sequence[Late]) -> Iterable[tuple[int, int, str, int]]:
-    """(feed, seq, join, partner) of what elements of earlier batches have found only now."""
+def late_rows(joins: JoinSet, late: Sequence[Late]) -> Iterable[tuple[int, Late]]:
+    """By feed what elements of earlier batches have found only now."""
     if not late:
         return
     for feed, root in joins.roots:
         told = shown_with_partners(joins, root)
-        yield from ((feed, *row) for key, *row in late if key in told)  # type: ignore[misc]
+        yield from ((feed, one) for one in late if one.stream in told)
 
 
 def in_order(*tables: pa.Table) -> pa.Table:

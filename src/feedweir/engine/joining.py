@@ -133,7 +133,7 @@ class _Step:
             found = self._stages.run(round, depth, self._results, self._documents)
             self._failures.update(found.failures)
             self._results.update({key: one for key, one in found.made.items() if key not in self._failures})
-            self._late += [late for late in found.late if late[0] not in self._failures]
+            self._late += [late for late in found.late if late.stream not in self._failures]
         except Exception as error:
             _log.exception("the joins of a stage failed; the other feeds go on")
             self._failures.update({stream.key: _told(error) for stream in streams})

@@ -38,9 +38,18 @@ Made: TypeAlias = dict[int, tuple[Construction, ...]]
 
 ELEMENT_SCHEMA = pa.schema([("feed", pa.int64()), ("seq", pa.int64())])
 ANNOTATION_SCHEMA = pa.schema(
-    [("feed", pa.int64()), ("seq", pa.int64()), ("join", pa.string()), ("partner", pa.int64())]
+    [
+        ("feed", pa.int64()),
+        ("seq", pa.int64()),
+        ("item", pa.int64()),
+        ("join", pa.string()),
+        ("partner", pa.int64()),
+    ]
 )
-"""Of an element of a feed with joins: under which join it was joined with which item."""
+"""Of an element of a feed with joins: under which join it was joined with which item.
+
+`item` is a key of the item that the element is a wording of (`join.features.IDENTITY`): the same for all its wordings.
+"""
 MADE_SCHEMA = pa.schema(
     [
         ("feed", pa.int64()),
@@ -219,21 +228,30 @@ class Store:
 
     def _annotated(self, feed: int, seqs: Sequence[int]) -> Annotations:
         found: Annotations = {}
-        wanted = pa.array(sorted(set(seqs)), pa.int64())
-        oldest = segment_of(min(seqs, default=0))
-        for manifest in reversed(self.manifests()):
-            # A story goes on: what is told again later is noted in the batch that brought it.
-            if manifest.upto < oldest or not manifest.annotation_files:
-                continue
-            table = self.annotation_table([manifest])
-            chosen = pc.and_(pc.equal(table["feed"], feed), pc.is_in(table["seq"], wanted))
-            for row in table.filter(chosen).to_pylist():
-                joined = found.setdefault(row["seq"], {})
-                joined[row["join"]] = (*joined.get(row["join"], ()), row["partner"])
+        for row in self._noted(feed, "seq", seqs).to_pylist():
+            joined = found.setdefault(row["seq"], {})
+            joined[row["join"]] = (*joined.get(row["join"], ()), row["partner"])
         return found
 
+    def notes(self, feed: int, items: Sequence[int]) -> pa.Table:
+        """What all wordings of items, by their keys, were joined with in a feed, in the order of the stream."""
+        return _again_if_compacted(lambda: self._noted(feed, "item", items))
+
+    def _noted(self, feed: int, column: str, values: Sequence[int]) -> pa.Table:
+        """The annotations of a feed that have one of these values. Of any batch: a story goes on, and what tells it
+        again is noted in the batch that brought it."""
+        wanted = pa.array(sorted(set(values)), pa.int64())
+        names = [name for manifest in self.manifests() for name in manifest.annotation_files]
+        found = [ANNOTATION_SCHEMA.empty_table()]
+        for name in names if len(wanted) else ():
+            table = open_arrow(self._annotations / name)
+            low, high = np.searchsorted(table["feed"].to_numpy(), [feed, feed + 1]).tolist()
+            of_feed = table.slice(low, high - low)
+            found.append(of_feed.filter(pc.is_in(of_feed[column], wanted)))
+        return pa.concat_tables(found).sort_by([(name, "ascending") for name in ANNOTATION_SCHEMA.names])
+
     def annotation_table(self, manifests: Sequence[Manifest]) -> pa.Table:
-        """All annotations of some batches, sorted by feed, seq, join and partner."""
+        """All annotations of some batches, sorted by all of their columns."""
         names = [name for manifest in manifests for name in manifest.annotation_files]
         tables = [ANNOTATION_SCHEMA.empty_table(), *(open_arrow(self._annotations / name) for name in names)]
         return pa.concat_tables(tables).sort_by([(name, "ascending") for name in ANNOTATION_SCHEMA.names])

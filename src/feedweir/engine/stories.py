@@ -22,8 +22,8 @@ class FirstTellers:
     """By element whether it comes out."""
     again: list[tuple[int, int]]
     """(first, later), both of the batch."""
-    late: list[tuple[int, int]]
-    """(number of the first, from before the batch, later)."""
+    late: list[tuple[int, int, int]]
+    """(number of the first, from before the batch, which item that is a wording of, later)."""
 
 
 def first_tellers(elements: Longs, told: Told, pairs: slice, most: int) -> FirstTellers:
@@ -35,7 +35,7 @@ def first_tellers(elements: Longs, told: Told, pairs: slice, most: int) -> First
     is_first = np.ones(len(elements), np.bool_)
     dropped: list[int] = []
     again: list[tuple[int, int]] = []
-    late: list[tuple[int, int]] = []
+    late: list[tuple[int, int, int]] = []
 
     def come_out(row: int) -> int:
         """How many came out before an element."""
@@ -59,7 +59,7 @@ def first_tellers(elements: Longs, told: Told, pairs: slice, most: int) -> First
         dropped.append(row)
         first = known[0]
         if told.earlier[first] < 0:
-            late.append((int(told.partner[first]), row))
+            late.append((int(told.partner[first]), int(told.partner_item[first]), row))
         else:
             again.append((int(told.earlier[first]), row))
     return FirstTellers(is_first, again, late)

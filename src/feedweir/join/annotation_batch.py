@@ -57,6 +57,8 @@ class Told:
     """Of an item from before the batch: how many items back it is in what was let through before."""
     is_revision: NDArray[np.bool_]
     """Whether the two are wordings of one item."""
+    partner_item: Longs
+    """Which item the earlier one is a wording of (`features.IDENTITY`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,9 @@ def _annotations(parts: Sequence[Longs]) -> Annotations:
 
 
 def _told(parts: Sequence[Longs]) -> Told:
-    rows = np.concatenate([np.empty((0, 7), np.int64), *parts])
-    rows = rows[np.lexsort((rows[:, 6], rows[:, 1], rows[:, 0]))]
-    key, row, partner, earlier, back, is_same = (np.ascontiguousarray(rows[:, place]) for place in range(6))
-    return Told(key, row, earlier, partner, back, is_same.astype(np.bool_))
+    rows = np.concatenate([np.empty((0, 8), np.int64), *parts])
+    rows = rows[np.lexsort((rows[:, 7], rows[:, 1], rows[:, 0]))]
+    key, row, partner, earlier, back, is_same, item = (
+        np.ascontiguousarray(rows[:, place]) for place in range(7)
+    )
+    return Told(key, row, earlier, partner, back, is_same.astype(np.bool_), item)

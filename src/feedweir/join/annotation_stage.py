@@ -188,9 +188,10 @@ class Stage:
         if group.is_story:
             earlier = place if side.is_own else np.full(len(pairs), -1, np.int64)
             mine, theirs = self._documents.columns[IDENTITY], side.columns[IDENTITY]
-            is_same = mine.data[mine.ptr[row]] == theirs.data[theirs.ptr[place]]
+            item = theirs.data[theirs.ptr[place]]
+            is_same = mine.data[mine.ptr[row]] == item
             order = place + (len(self._history) if side.is_own else 0)
-            columns += [earlier, pairs[:, 2], is_same.astype(np.int64), order]
+            columns += [earlier, pairs[:, 2], is_same.astype(np.int64), item.astype(np.int64), order]
         return np.column_stack(columns)
 
     def _near_items(self, primaries: Longs, windows: Longs) -> Near:

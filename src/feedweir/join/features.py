@@ -146,7 +146,8 @@ def extract(feature: Feature, items: pa.RecordBatch) -> Ragged:
         return _words(feature.attribute, items)
     if feature.kind == "identity":
         names = zip(*(items.column(name).to_pylist() for name in ("source", "identity")), strict=True)
-        return _keyed([[f"{len(source)} {source} {identity}"] for source, identity in names])
+        keys = item_keys(names)
+        return Ragged(np.arange(len(keys) + 1, dtype=np.int64), keys)
     assert feature.attribute is not None
     known = attribute_named(feature.attribute)
     assert known is not None
@@ -156,6 +157,12 @@ def extract(feature: Feature, items: pa.RecordBatch) -> Ragged:
     if feature.kind == "value":
         return _keyed([[_written(value) for value in row] for row in rows])
     return _ordered(rows, column_type(feature))
+
+
+def item_keys(names: Iterable[tuple[str, str]]) -> Longs:
+    """Of items by source and identity the keys that tell which wordings are of one item."""
+    texts = [f"{len(source)} {source} {identity}" for source, identity in names]
+    return keys_of(texts)[0] if texts else np.empty(0, np.int64)
 
 
 def _words(attribute: str | None, items: pa.RecordBatch) -> Ragged:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from feedweir.catalog import Catalog, Failure, FeedRecord, FeedStatistics, SourceRecord
 from feedweir.deliver.view import EntryView, FeedKind, FeedSummary, FeedView
-from feedweir.engine.constructed import PATTERN, items_shown, parts_of
-from feedweir.engine.store import Annotations, Store
+from feedweir.engine.constructed import items_shown, parts_of
+from feedweir.engine.store import Store
 from feedweir.items.model import Item
 from feedweir.items.schema import items_of
+from feedweir.keeper.partners import Annotation, annotations_of
 
 
 class Shelves:
@@ -111,13 +112,9 @@ class Shelves:
     def _entries(self, items: list[Item], feed: int | None = None) -> list[EntryView]:
         """`feed` is where they are shown: what its joins found stands with them."""
         sources = self._sources(item.source for item in items)
-        joined = {} if feed is None else self._store.annotations(feed, [item.seq for item in items])
-        seqs = {seq for joins in joined.values() for found in joins.values() for seq in found}
-        seqs.update(seq for item in items for seq in item.made_of)
-        partners = self._numbered(sorted(seqs))
+        found = annotations_of(self._store, feed, items)
         return [
-            _entry(item, sources.get(item.source), _annotation(joins_of(item, joined), partners))
-            for item in items
+            _entry(item, sources.get(item.source), joined) for item, joined in zip(items, found, strict=True)
         ]
 
     def _source(self, record: FeedRecord) -> SourceRecord | None:
@@ -164,12 +161,6 @@ def _with_counters(summary: FeedSummary, counted: FeedStatistics | None) -> Feed
     return replace(summary, hits=counted.hits, candidates=counted.candidates, last_hit=counted.last_hit_at)
 
 
-def joins_of(item: Item, joined: Annotations) -> dict[str, tuple[int, ...]]:
-    """The partners of an element's joins; those of a constructed document are the items that it is made of."""
-    parts = {PATTERN: item.made_of} if item.made_of else {}
-    return {**parts, **joined.get(item.seq, {})}
-
-
 def _current(failure: Failure | None, source: SourceRecord | None) -> str:
     """A failure's reason, unless the source has done well since."""
     has_recovered = source is not None and source.state.failures == 0 and source.state.status != "gone"
@@ -186,15 +177,7 @@ def _latest_revisions(items: pa.Table) -> list[Item]:
     return sorted(latest.values(), key=lambda item: item.seq, reverse=True)
 
 
-def _annotation(
-    joins: Mapping[str, tuple[int, ...]], partners: Mapping[int, Item]
-) -> tuple[tuple[str, tuple[Item, ...]], ...]:
-    return tuple((name, tuple(partners[seq] for seq in joins[name])) for name in sorted(joins))
-
-
-def _entry(
-    item: Item, source: SourceRecord | None, annotation: tuple[tuple[str, tuple[Item, ...]], ...]
-) -> EntryView:
+def _entry(item: Item, source: SourceRecord | None, annotation: Annotation) -> EntryView:
     about = source.state.description if source else {}
     return EntryView(
         item=item,
