@@ -20,6 +20,8 @@ _ENTITY_DECLARATION = re.compile(
 )
 _ENTITY = re.compile(r"&(?:#(\d{1,8});|#[xX]([0-9a-fA-F]{1,6});|([A-Za-z][\w.-]{0,40});)?")
 _CDATA = re.compile(r"(<!\[CDATA\[.*?(?:\]\]>|\Z))", re.DOTALL)
+_AS_IT_IS = re.compile(r"(<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?-->|<\?.*?\?>)", re.DOTALL)
+_PROLOG = re.compile(r"(?:\s+|<!--.*?-->|<\?.*?\?>)*", re.DOTALL)
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NESTED_ENTITY = re.compile(rb"<!ENTITY\s[^>\"']*(?:\"[^\"]*&[A-Za-z][^\"]*\"|'[^']*&[A-Za-z][^']*')")
 _XML_ENTITIES = frozenset(("amp", "lt", "gt", "quot", "apos"))
@@ -42,6 +44,21 @@ def cured(text: str) -> str:
     parts = _CDATA.split(_NOT_XML.sub("", text))
     return "".join(
         part if part.startswith("<![CDATA[") else _with_known_entities(part, declared) for part in parts
+    )
+
+
+def with_entities(text: str) -> str:
+    """Any XML document without its DOCTYPE, with the entities that it declares for plain text, or that HTML knows, put
+    in; what stands before its root is kept, and comments and instructions say what they said."""
+    declared: dict[str, str] = {}
+    prolog = _PROLOG.match(text)
+    doctype = _DOCTYPE.match(text, prolog.end() if prolog else 0)
+    if doctype is not None:
+        declared = _declared_entities(doctype[1] or "")
+        text = text[: doctype.start()] + text[doctype.end() :]
+    parts = _AS_IT_IS.split(_NOT_XML.sub("", text))
+    return "".join(
+        _with_known_entities(part, declared) if number % 2 == 0 else part for number, part in enumerate(parts)
     )
 
 

@@ -1,6 +1,9 @@
-"""The outline that feeds were imported in, kept as it was."""
+"""The outline that feeds were imported in, kept as it was, and which feeds its folders became."""
 
 from __future__ import annotations
+
+import json
+from collections.abc import Mapping
 
 from sqlalchemy import select
 
@@ -9,7 +12,8 @@ from feedweir.catalog.database import Database
 from feedweir.catalog.rows import upsert_all
 
 _outline = tables.outline
-_NAME = "imported"
+_DOCUMENT = "imported"
+_FOLDERS = "folders"
 
 
 class Outlines:
@@ -18,12 +22,26 @@ class Outlines:
 
     def read(self) -> str:
         """The outline as OPML; empty when nothing was ever imported."""
-        query = select(_outline.c.document).where(_outline.c.name == _NAME)
+        return self._read(_DOCUMENT)
+
+    def write(self, document: str) -> None:
+        self._write(_DOCUMENT, document)
+
+    def folders(self) -> dict[tuple[str, ...], tuple[int, str]]:
+        """By path of a folder, outermost first, the feed that was made of it: its id, and its name at that time."""
+        return {tuple(path): (id_, name) for path, id_, name in json.loads(self._read(_FOLDERS) or "[]")}
+
+    def write_folders(self, folders: Mapping[tuple[str, ...], tuple[int, str]]) -> None:
+        rows = [[list(path), id_, name] for path, (id_, name) in sorted(folders.items())]
+        self._write(_FOLDERS, json.dumps(rows, ensure_ascii=False))
+
+    def _read(self, name: str) -> str:
+        query = select(_outline.c.document).where(_outline.c.name == name)
         found = self._database.read(lambda connection: connection.execute(query).scalar_one_or_none())
         return str(found or "")
 
-    def write(self, document: str) -> None:
-        row = {"name": _NAME, "document": document}
+    def _write(self, name: str, document: str) -> None:
+        row = {"name": name, "document": document}
         self._database.write(
             lambda connection: upsert_all(connection, _outline, [row], ["name"], ["document"])
         )

@@ -5,19 +5,13 @@ The outline itself is kept in the catalog, whatever else it says, and written ag
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from feedweir.acquire.http_rules import wire_url
-from feedweir.acquire.opml import (
-    Opml,
-    Subscription,
-    merged,
-    read_opml,
-    subscriptions,
-    with_feeds,
-    write_opml,
-)
+from feedweir.acquire.opml import Opml, Subscription, read_opml, subscriptions, write_opml
+from feedweir.acquire.opml_changes import Today, with_feeds
+from feedweir.acquire.opml_union import merged
 from feedweir.catalog import FetchState, SourceRecord
 from feedweir.keeper.source_states import SourceMemory
 from feedweir.keeper.weir import Weir
@@ -55,16 +49,17 @@ def import_opml(weir: Weir, body: bytes) -> Imported:
     statements = [f"register feed {quoted(url)} as {format_name(name)}" for url, name in new.items()]
     statements += [
         f"create or replace feed {format_name(name)} from {' | '.join(map(format_name, members))}"
-        for name, members in folders.items()
+        for name, members in folders.values()
     ]
     if statements:
         weir.execute(";\n".join(statements))
     _remember(weir, names)
+    _remember_folders(weir, {path: name for path, (name, _) in folders.items()})
     weir.catalog.outlines.write(write_opml(merged(_kept(weir), document)).decode())
     return Imported(
         registered=tuple(new.values()),
         known=tuple(name for url, name in names.items() if url in registered),
-        folders=tuple(folders),
+        folders=tuple(name for name, _ in folders.values()),
         refused=refused,
     )
 
@@ -75,11 +70,11 @@ def export_opml(weir: Weir) -> bytes:
     names = _registered_urls(weir)
     kept = _kept(weir)
 
-    def moved(url: str) -> str | None:
-        """Where the feed is now; what was never registered stays as it is written."""
-        if not wire_url(url):
-            return url
-        return _address(url, records[names[url]]) if url in names else None
+    def now(feed: Subscription) -> Subscription | None:
+        """As it is written, unless it moved or was renamed; what was never registered stays."""
+        if not wire_url(feed.url):
+            return feed
+        return _as_it_is(feed, records[names[feed.url]]) if feed.url in names else None
 
     listed = {names[feed.url] for feed in subscriptions(kept) if feed.url in names}
     others = [
@@ -87,7 +82,7 @@ def export_opml(weir: Weir) -> bytes:
         for name, record in records.items()
         if name not in listed and _is_fetched(record)
     ]
-    return write_opml(with_feeds(kept, moved, others))
+    return write_opml(with_feeds(kept, Today(feed=now, folder=_folder_titles(weir)), others))
 
 
 def _kept(weir: Weir) -> Opml:
@@ -95,9 +90,12 @@ def _kept(weir: Weir) -> Opml:
     return read_opml(document.encode()) if document else Opml()
 
 
-def _address(url: str, record: SourceRecord) -> str:
-    """As it was written, unless the source has moved or was found on a page."""
-    return url if wire_url(url) == wire_url(record.state.url) else record.state.url
+def _as_it_is(feed: Subscription, record: SourceRecord) -> Subscription:
+    """What an outline says of a source today: its address if it moved or was found on a page, its name if it was
+    registered anew since it was imported."""
+    url = feed.url if wire_url(feed.url) == wire_url(record.state.url) else record.state.url
+    is_anew = "imported_from" not in record.state.refresh
+    return replace(feed, url=url, title=record.name if is_anew else feed.title)
 
 
 def _is_fetched(record: SourceRecord) -> bool:
@@ -130,22 +128,54 @@ def _names(listed: Sequence[Subscription], registered: Mapping[str, str], taken:
 
 def _folders(
     listed: Sequence[Subscription], names: Mapping[str, str], weir: Weir, taken: set[str]
-) -> dict[str, list[str]]:
-    """By name of a virtual feed the sources below a folder, those of folders inside it included."""
+) -> dict[tuple[str, ...], tuple[str, list[str]]]:
+    """By folder the virtual feed it becomes, and the sources below it, those of folders inside it included."""
     below: dict[tuple[str, ...], dict[str, None]] = {}
     for feed in listed:
         for depth in range(1, len(feed.folders) + 1):
             below.setdefault(feed.folders[:depth], {})[names[feed.url]] = None
     used = {name.casefold() for name in taken}
-    found: dict[str, list[str]] = {}
+    made = _names_today(weir)
+    found: dict[tuple[str, ...], tuple[str, list[str]]] = {}
     for path, members in below.items():
-        name = " / ".join(part for part in path if part.strip())
+        name = made.get(path) or " / ".join(part for part in path if part.strip())
         if name:
             old = _members_of(weir, name)
             chosen = name if old is not None else _unused(name, used)
             used.add(chosen.casefold())
-            found[chosen] = list(dict.fromkeys([*(old or ()), *members]))
+            found[path] = (chosen, list(dict.fromkeys([*(old or ()), *members])))
     return found
+
+
+def _names_today(weir: Weir) -> dict[tuple[str, ...], str]:
+    """By folder the name that its feed has now; folders whose feed was dropped have none."""
+    feeds = {
+        path: weir.catalog.feeds.with_id(id_) for path, (id_, _) in weir.catalog.outlines.folders().items()
+    }
+    return {path: feed.name for path, feed in feeds.items() if feed is not None}
+
+
+def _remember_folders(weir: Weir, names: Mapping[tuple[str, ...], str]) -> None:
+    known = weir.catalog.outlines.folders()
+    for path, name in names.items():
+        id_ = weir.catalog.feeds.named(name).id
+        if known.get(path, (-1, ""))[0] != id_:
+            known[path] = (id_, name)
+    weir.catalog.outlines.write_folders(known)
+
+
+def _folder_titles(weir: Weir) -> Callable[[tuple[str, ...]], str]:
+    """What folders are called: as they are written, unless their feeds were renamed since."""
+    given = {path: name for path, (_, name) in weir.catalog.outlines.folders().items()}
+    today = _names_today(weir)
+
+    def title(path: tuple[str, ...]) -> str:
+        name = today.get(path)
+        if name is None or name == given[path]:
+            return path[-1]
+        return name.removeprefix(f"{today.get(path[:-1], '')} / ")
+
+    return title
 
 
 def _members_of(weir: Weir, name: str) -> tuple[str, ...] | None:
