@@ -125,6 +125,7 @@ RDF = (
     b"<channel rdf:about='http://x/'><title>t</title><link>http://x/</link></channel>"
     b"<item rdf:about='http://x/1'><title>A resource</title><link>http://x/1</link></item></rdf:RDF>"
 )
+REPORT = b'<report xmlns="http://w/"><site>Paris</site><level unit="cm">431</level><!-- x --> rising</report>'
 
 
 @pytest.mark.parametrize(
@@ -136,8 +137,11 @@ RDF = (
         (rss("a", "b"), "application/rss+xml", ["Title of a", "Title of b"]),
         (ATOM, "application/atom+xml", ["An entry"]),
         (RDF, "application/rdf+xml", ["A resource"]),
+        (as_json({"site": "Paris", "level": {"cm": 431}}), "application/json", ["Paris 431"]),
+        (REPORT, "application/xml", ["Paris 431 rising"]),
+        (b"<report><title>Named</title><link>http://x/1</link></report>", "text/xml", ["Named"]),
     ],
-    ids=["item", "items", "object of items", "RSS", "Atom", "RDF"],
+    ids=["item", "items", "object of items", "RSS", "Atom", "RDF", "any JSON", "any XML", "XML with a title"],
 )
 def test_what_is_pushed_is_in_the_feeds_once(
     alerts: House, body: bytes, content_type: str, titles: list[str]
@@ -146,6 +150,68 @@ def test_what_is_pushed_is_in_the_feeds_once(
         assert alerts.push("Alerts", body, content_type).status == 202
     alerts.digest()
     assert alerts.titles("All") == titles
+
+
+def test_any_xml_is_a_document_that_tree_patterns_and_joins_see_as_a_whole(alerts: House) -> None:
+    alerts.weir.execute(
+        "create feed High from Alerts where path '//report[level > 400]';"
+        "Alerts//report[site->a] FOLLOWED BY{a=b, 5 items} Alerts//report[site->b] PUBLISH Twice"
+    )
+    for level in (b"380", b"431"):
+        assert alerts.push("Alerts", REPORT.replace(b"431", level), "application/xml").status == 202
+        alerts.clock.now += timedelta(hours=1)
+    alerts.digest()
+    (found,) = alerts.weir.items("High")
+    assert found.raw == REPORT.decode()
+    assert len(alerts.weir.items("Twice")) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [
+        (
+            b"<r:RDF xmlns:r='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:g='http://g/'>"
+            b"<r:Description r:about='http://x/1'><g:level>431</g:level><g:at r:resource='http://x/seine'/>"
+            b"</r:Description><r:Description r:about='http://x/seine'><g:name>Seine</g:name></r:Description></r:RDF>",
+            "application/rdf+xml",
+        ),
+        (
+            b"@prefix g: <http://g/> . <http://x/1> g:level 431 ; g:at <http://x/seine> .\n"
+            b"<http://x/seine> g:name 'Seine' .",
+            "text/turtle; charset=utf-8",
+        ),
+        (
+            b'<http://x/1> <http://g/level> "431" .\n<http://x/1> <http://g/at> <http://x/seine> .\n'
+            b'<http://x/seine> <http://g/name> "Seine" .\n',
+            "application/n-triples",
+        ),
+        (
+            as_json(
+                {
+                    "@context": {"@vocab": "http://g/"},
+                    "@id": "http://x/1",
+                    "level": 431,
+                    "at": {"@id": "http://x/seine", "name": "Seine"},
+                }
+            ),
+            "application/json",
+        ),
+    ],
+    ids=["RDF/XML", "Turtle", "N-Triples", "JSON-LD"],
+)
+def test_any_rdf_is_a_document_whose_graph_patterns_are_asked_for(
+    alerts: House, body: bytes, content_type: str
+) -> None:
+    pattern = (
+        "prefix g: <http://g/> (?r, g:level, ?l) and (?r, g:at, ?p) and (?p, g:name, {}) such that (?l > 400)"
+    )
+    for name in ("Seine", "Rhine"):
+        alerts.weir.execute(f"create feed {name} from Alerts where graph {{ {pattern.format(name)} }}")
+    assert alerts.push("Alerts", body, content_type).status == 202
+    alerts.digest()
+    (found,) = alerts.weir.items("Seine")
+    assert found.link == "http://x/1"
+    assert not alerts.weir.items("Rhine")
 
 
 def test_every_attribute_of_a_pushed_item_arrives(alerts: House) -> None:
@@ -173,11 +239,17 @@ def test_every_attribute_of_a_pushed_item_arrives(alerts: House) -> None:
     [
         (b'{"title": ', "application/json", "not JSON"),
         (b"[1]", "application/json", "item 1 is not an object"),
-        (as_json([{"title": "x"}, {"tags": ["y"]}]), "application/json", "item 2 says nothing"),
+        (as_json([{"title": "x"}, {"tags": []}]), "application/json", "item 2 says nothing"),
         (as_json({"title": "x", "published": "soon"}), "application/json", "date_published is no date"),
         (b"<html><body>hello</body></html>", "text/html", "page"),
         (b"", "application/xml", "empty"),
         (b"<rss><channel/></rss>", "application/xml", "no item"),
+        (b"<report><a></report>", "application/xml", "not well-formed"),
+        (b"<report><a/></report>", "application/xml", "says nothing"),
+        (b"<a> <b> .", "text/turtle", "not text/turtle"),
+        (b"", "text/turtle", "no triple"),
+        (as_json({"@context": "http://x/c", "@id": "http://x/1"}), "application/ld+json", "remote contexts"),
+        (b"<!DOCTYPE a [<!ENTITY f SYSTEM 'file:///etc/passwd'>]><a>&f;<", "text/xml", "not well-formed"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_the_reason_and_not_landed(

@@ -68,9 +68,9 @@ def _is_united(node: Node, root: Node) -> bool:
 
 
 def _missing_lines(old: Node, new: Node) -> Iterator[str]:
-    """Lines of the text between the new children that the old do not have."""
+    """Lines of the text between the new children that the old do not have, each begun anew."""
     known = set(_lines(old))
-    yield from (line for line in dict.fromkeys(_lines(new)) if line not in known)
+    yield from (f"\n{line}" for line in dict.fromkeys(_lines(new)) if line not in known)
 
 
 def _lines(node: Node) -> Iterator[str]:

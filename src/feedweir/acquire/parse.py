@@ -16,6 +16,8 @@ from typing import Any
 import pyarrow as pa
 
 from feedweir.acquire.columns import ItemColumns
+from feedweir.acquire.documents import MEDIA_TYPE as DOCUMENT
+from feedweir.acquire.documents import read_document
 from feedweir.acquire.encodings import decoded
 from feedweir.acquire.entries import Feed
 from feedweir.acquire.html_page import html_page_error, is_html_page
@@ -129,6 +131,8 @@ def read_feed(body: bytes, *, media_type: str, url: str, limits: Limits) -> Feed
         )
     if not body.strip():
         raise DocumentError("the document is empty")
+    if media_type.startswith(DOCUMENT):
+        return read_document(body, url=url)
     max_items = min(limits.max_items, MAX_ITEMS_PER_DOCUMENT)
     text = decoded(body, media_type)
     start = text.body.lstrip()[:1]

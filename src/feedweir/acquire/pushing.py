@@ -1,4 +1,5 @@
-"""What is pushed to a source: a feed document as it is, or items as plain JSON, made into one.
+"""What is pushed to a source: a feed document as it is, items as plain JSON, made into one, or any other document in
+XML, RDF or JSON, which is an item as a whole.
 
 Whatever is accepted here can be read later: the sender learns of a mistake while there is still somebody to tell.
 """
@@ -6,12 +7,16 @@ Whatever is accepted here can be read later: the sender learns of a mistake whil
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from feedweir.acquire.documents import MEDIA_TYPE as DOCUMENT
+from feedweir.acquire.documents import document_of, is_rdf_text, rdf_xml_of, whole_text
 from feedweir.acquire.landing import Landed
-from feedweir.acquire.parse import parse
+from feedweir.acquire.parse import DEFAULT_LIMITS, parse, read_feed
+from feedweir.acquire.xml_feed import NO_FEED
 from feedweir.errors import DocumentError
 from feedweir.items.dates import date_of
 from feedweir.items.model import Document
@@ -41,19 +46,42 @@ _NAMES = {
 """What an item may say, under JSON Feed's name and ours."""
 _KNOWN = {name: key for key, names in _NAMES.items() for name in names}
 _ESSENTIAL = ("id", "url", "title", "content_html", "content_text", "summary")
+_RDF_ROOT = re.compile(rb"<(?:[\w.-]+:)?RDF\b")
 _DATES = ("date_published", "date_modified")
 
 
 def pushed_document(source: str, body: bytes, media_type: str, now: datetime) -> Landed:
-    """The document to land; raises `DocumentError` for what is neither a feed nor items."""
-    if body.lstrip()[:1] in (b"{", b"["):
+    """The document to land; raises `DocumentError` for what cannot be read, or says nothing."""
+    if is_rdf_text(media_type) or _is_linked(body):
+        kind = media_type if is_rdf_text(media_type) else "application/ld+json"
+        body, media_type = document_of(rdf_xml_of(body, kind)), DOCUMENT
+    elif body.lstrip()[:1] in (b"{", b"["):
         body, media_type = _feed_of(body), MEDIA_TYPE
+    elif not _is_feed(body, media_type):
+        body, media_type = document_of(body), DOCUMENT
     document = Document(number=1, source=source, media_type=media_type, arrived=now, body=body)
     if not parse(document).items:
         raise DocumentError(
-            "there is no item in it", hint="push a feed document, an item, or a list of items"
+            "there is no item in it", hint="push a feed, an item, a list of items, or a document"
         )
     return Landed(source=source, media_type=media_type, arrived=now, body=body)
+
+
+def _is_feed(body: bytes, media_type: str) -> bool:
+    """Whether XML is a feed, perhaps a broken or an empty one, and not a document of another kind."""
+    if not body.strip():
+        return True
+    try:
+        found = read_feed(body, media_type=media_type, url="", limits=DEFAULT_LIMITS)
+    except DocumentError as error:
+        return NO_FEED not in str(error)
+    # RSS 1.0 is RDF, but not all RDF is RSS.
+    return bool(len(found.entries)) or _RDF_ROOT.search(body[:2_000]) is None
+
+
+def _is_linked(body: bytes) -> bool:
+    """Whether JSON is JSON-LD, whatever it is called."""
+    return body.lstrip()[:1] == b"{" and b'"@context"' in body[:2_000] and isinstance(_value(body), dict)
 
 
 def _feed_of(body: bytes) -> bytes:
@@ -86,9 +114,10 @@ def _item(item: Any, place: int) -> dict[str, Any]:
         raise DocumentError(f"item {place} is not an object", hint='{"title": "…", "url": "https://…"}')
     known = {_KNOWN[name]: value for name, value in item.items() if name in _KNOWN and value is not None}
     if not any(_is_said(known.get(name)) for name in _ESSENTIAL):
-        raise DocumentError(
-            f"item {place} says nothing", hint="it needs an id, a url, a title, a content or a summary"
-        )
+        # A document of its own making: what it says is its title, as it is of other documents.
+        known["title"] = whole_text(item)
+    if not any(_is_said(known.get(name)) for name in _ESSENTIAL):
+        raise DocumentError(f"item {place} says nothing", hint='{"title": "…", "url": "https://…"}')
     for name in _DATES:
         if name in known and (not isinstance(known[name], str) or date_of(known[name]) is None):
             raise DocumentError(

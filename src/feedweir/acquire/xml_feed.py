@@ -15,6 +15,7 @@ from feedweir.items.dates import date_of
 from feedweir.items.html import absolute, sanitised, text_of, title_text
 from feedweir.items.model import FeedDescription
 
+NO_FEED = "the document is no feed"
 _ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 _ENTRY_KEYS = frozenset(("item", "entry", "atom:entry"))
 _FEED_KEYS = frozenset(("rss", "feed", "atom:feed", "rdf:rdf", "channel", "rdf", "xml"))
@@ -44,7 +45,7 @@ def read_xml_feed(
     """The entries and the description of a feed; an entry document of Atom is a feed of one. `closed_entries` is how
     many entries are known to be whole in a document that is not well-formed."""
     if root.key not in _FEED_KEYS and root.key not in _ENTRY_KEYS:
-        raise DocumentError(f"the document is no feed: its root element is <{root.name}>")
+        raise DocumentError(f"{NO_FEED}: its root element is <{root.name}>")
     entries: list[_Placed] = []
     holders = list(_holders(_Placed(root, _base(root, url)), entries, has_bases))
     channel = next((holder for holder in holders if holder.element.key == "channel"), holders[0])

@@ -1,4 +1,5 @@
-"""The item as RDF triples: an item of RSS 1.0 says its own, any other is said in the same vocabularies.
+"""The item as RDF triples: an item of RSS 1.0, or an RDF document, says its own, any other is said in the same
+vocabularies.
 
 The subject is the item's address (`rdf:about`, else its link, else its identity as an IRI). What is mapped:
 `rdf:type`, `rss:title`, `rss:link`, `rss:description`, `content:encoded`, `dc:creator`, `dc:subject`,
@@ -24,6 +25,7 @@ from feedweir.items.namespaces import NAMESPACES
 _IS_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|\\^`]+")
 _DECLARED = re.compile(r"""\bxmlns:([A-Za-z_][\w.-]*)\s*=\s*["']([^"'<>\s]+)["']""")
 _RDF_ITEM = re.compile(r"""<(?:[\w.-]+:)?item\b[^>]*\b(?:[\w.-]+:)?about\s*=""")
+_RDF_DOCUMENT = re.compile(r"<(?:[\w.-]+:)?RDF\b")
 _XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
 
@@ -47,7 +49,9 @@ class Statement(NamedTuple):
 def triples_of(item: Item) -> tuple[Statement, ...]:
     """What the item says, each triple once, in the order of the document, then what is concluded from its
     attributes."""
-    own = _own_triples(item) if _RDF_ITEM.match(item.raw.lstrip()) else []
+    raw = item.raw.lstrip()
+    is_document = _RDF_DOCUMENT.match(raw) is not None
+    own = _own_triples(item, is_document=is_document) if is_document or _RDF_ITEM.match(raw) else []
     subject = own[0].subject if own else subject_of(item)
     return tuple(dict.fromkeys([*own, *_mapped(item, subject, has_own=bool(own))]))
 
@@ -60,9 +64,10 @@ def subject_of(item: Item) -> Node:
     return Node("iri", f"urn:item:{quote(item.source, safe='')}:{quote(item.identity, safe='')}")
 
 
-def _own_triples(item: Item) -> list[Statement]:
-    """The triples of an item of RSS 1.0, the one about the item first; none when it is not RDF after all."""
-    document = f'<rdf:RDF xmlns:rdf="{NAMESPACES["rdf"]}">{item.raw}</rdf:RDF>'
+def _own_triples(item: Item, *, is_document: bool) -> list[Statement]:
+    """The triples of an item of RSS 1.0, the one about the item first, or of a whole document; none when it is not RDF
+    after all."""
+    document = item.raw if is_document else f'<rdf:RDF xmlns:rdf="{NAMESPACES["rdf"]}">{item.raw}</rdf:RDF>'
     base = item.link if _IS_IRI.fullmatch(item.link) else "urn:item:"
     try:
         found = list(
