@@ -17,8 +17,10 @@ from feedweir.acquire.websub import (
     Hub,
     Lease,
     LeaseStatus,
+    ToldBy,
     answered,
     asked,
+    confirmed_by,
     distrusted,
     given_up,
     is_active,
@@ -65,11 +67,23 @@ def signed(body: bytes, method: str = "sha256", secret: str = "s" * 32) -> list[
 def test_headers_win_over_the_document_and_a_change_of_hub_is_noticed() -> None:
     other = Hub(url="https://other.example/", topic=HUB.topic)
     lease = a_lease(is_from_headers=True)
-    assert not is_news(lease, other, is_from_headers=False)
-    assert is_news(lease, other, is_from_headers=True)
-    assert not is_news(lease, HUB, is_from_headers=True)
-    assert is_news(a_lease(), other, is_from_headers=False)
-    assert is_news(None, other, is_from_headers=False)
+    assert not is_news(lease, other, ToldBy.DOCUMENT)
+    assert is_news(lease, other, ToldBy.HEADERS)
+    assert not is_news(lease, HUB, ToldBy.HEADERS)
+    assert is_news(a_lease(), other, ToldBy.DOCUMENT)
+    assert is_news(None, other, ToldBy.DOCUMENT)
+
+
+def test_a_hub_that_is_set_by_hand_is_not_changed_by_what_the_source_says() -> None:
+    other = Hub(url="https://other.example/", topic=HUB.topic)
+    lease = wanted("S", HUB, NOW, lambda count: "s" * count, ToldBy.HAND)
+    assert not is_news(lease, other, ToldBy.HEADERS)
+    assert is_news(lease, other, ToldBy.HAND)
+    said = wanted("S", HUB, NOW, lambda count: "s" * count, ToldBy.DOCUMENT)
+    assert is_news(said, other, ToldBy.HEADERS)
+    confirmed = confirmed_by(said, HUB, ToldBy.HAND)
+    assert not is_news(confirmed, other, ToldBy.HEADERS)
+    assert confirmed_by(confirmed, HUB, ToldBy.DOCUMENT) is confirmed
 
 
 def test_a_hub_that_does_not_push_what_was_published_is_distrusted_longer_and_longer() -> None:

@@ -21,6 +21,7 @@ from feedweir.acquire.exchange import Agent
 from feedweir.acquire.hosts import HostRules
 from feedweir.engine.batches import Manifest
 from feedweir.engine.runner import Runner
+from feedweir.errors import FeedweirError
 from feedweir.keeper.fetching import FetchLoop, rules_of
 from feedweir.keeper.intake import Receiving
 from feedweir.keeper.leases import Leases
@@ -375,6 +376,44 @@ def test_a_hub_that_a_document_names_pushes_and_polling_becomes_a_precaution(
     assert state.next_check_at >= house.clock.now + timedelta(seconds=hub.lease_s)
     assert state.hub == hub.url
     assert not asyncio.run(house.leases.tend())
+
+
+def test_a_hub_that_is_set_by_hand_pushes_whatever_the_source_says_and_is_told_when_it_is_no_longer_wanted(
+    house: House, hub: Hub, origin: ScriptedOrigin
+) -> None:
+    url = origin.url("/feed")
+    other = "<atom:link xmlns:atom='http://www.w3.org/2005/Atom' rel='hub' href='http://127.0.0.1:9/'/>"
+    origin.shows("/feed", rss("1", extra=other))
+    house.weir.execute(f"register feed {url} as News; alter feed News hub {hub.url}")
+    assert (
+        house.weir.catalog.feeds.named("News").statement == f"register feed '{url}' as News hub '{hub.url}'"
+    )
+    loop = house.loop()
+    loop.fetch_once()
+    house.digest(loop)
+    assert asyncio.run(house.leases.tend()) == 1
+    assert hub.done.wait(10)
+    assert hub.verified == [True]
+    assert hub.push(url, rss("2", "1")) == 202
+    house.digest(loop)
+    assert house.titles("News") == ["Title of 1", "Title of 2"]
+    house.weir.execute("alter feed News no hub")
+    hub.done.clear()
+    asyncio.run(house.leases.tend())
+    assert hub.done.wait(10)
+    assert not hub.subscriptions
+
+
+def test_only_what_is_fetched_can_have_a_hub_and_only_an_address_can_be_one(house: House) -> None:
+    house.weir.execute("register feed http://x.example/ as News; create feed All from News")
+    for statement, told in (
+        ("alter feed All hub https://hub.example/", "virtual feed"),
+        ("alter feed News hub ftp://hub.example/", "cannot be the hub"),
+        ("alter feed News hub nowhere", "not the address of a hub"),
+        ("register feed push://local as P hub https://hub.example/", "cannot be the hub"),
+    ):
+        with pytest.raises(FeedweirError, match=told):
+            house.weir.execute(statement)
 
 
 def test_what_came_between_the_last_look_and_the_lease_is_looked_for_once_more(

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from feedweir.acquire.exchange import Reason, Request, Response, TransportError
-from feedweir.acquire.websub import Hub, Lease, LeaseStatus
+from feedweir.acquire.websub import Hub, Lease, LeaseStatus, ToldBy
 from feedweir.keeper.lease_records import lease_of
 from feedweir.keeper.leases import Leases
 from feedweir.keeper.source_states import SourceMemory
@@ -188,7 +188,7 @@ def test_a_source_that_moves_to_another_hub_while_others_are_asked_stays_there(
     office, hubs = Office(weir, clock, sources=20), Hubs()
     moved = hub_of(9, "other")
     notice = office.leases.notice
-    hubs.on_request = lambda: notice({"S9": moved}, is_from_headers=True) if len(hubs.asked) == 1 else None
+    hubs.on_request = lambda: notice({"S9": moved}, told_by=ToldBy.HEADERS) if len(hubs.asked) == 1 else None
     office.tend(hubs)
     assert office.lease("S9").hub == moved
     assert len(hubs.asked) == 19

@@ -335,6 +335,7 @@ def alterations(draw: st.DrawFn) -> AlterFeed | AlterSubscription:
         draw(paused),
         draw(st.one_of(st.none(), queries())),
         draw(st.one_of(st.none(), owners)),
+        draw(st.one_of(st.none(), st.just(""), urls)),
     )
     subscription = AlterSubscription(
         draw(names),
@@ -358,11 +359,12 @@ statements: st.SearchStrategy[Statement] = st.one_of(
     st.builds(Explain, st.builds(CreateFeed, names, queries())),
     st.builds(ExplainPlan, st.one_of(st.just(""), names)),
     st.builds(
-        lambda name, url, every, owner: RegisterFeed(name, url, every=every, owner=owner),
+        lambda name, url, every, owner, hub: RegisterFeed(name, url, every=every, owner=owner, hub=hub),
         names,
         urls,
         intervals,
         owners,
+        st.just("") | urls,
     ),
     st.builds(lambda name, feed, apply: RegisterFeed(name, "", feed, apply), names, names, stylesheets),
     subscriptions(),

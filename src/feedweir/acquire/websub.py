@@ -10,7 +10,7 @@ import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from enum import Enum
+from enum import Enum, IntEnum
 from urllib.parse import urlencode
 
 from feedweir.acquire.exchange import Request, Transport, TransportError
@@ -38,6 +38,14 @@ class LeaseStatus(Enum):
     ENDING = "to be given up"
 
 
+class ToldBy(IntEnum):
+    """Who names a hub; the later counts for more."""
+
+    DOCUMENT = 0
+    HEADERS = 1
+    HAND = 2
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hub:
     """Where a feed is pushed from, and the name it is pushed under."""
@@ -63,6 +71,8 @@ class Lease:
     reason: str = ""
     is_from_headers: bool = False
     """Headers name the hub; what the document names counts only where they name none."""
+    is_set: bool = False
+    """Somebody set the hub by hand; what the source says counts for nothing then."""
     pushed_at: datetime | None = None
     """When the hub brought something the last time."""
     silences: int = 0
@@ -79,20 +89,38 @@ class Verdict:
 
 
 def wanted(
-    source: str, hub: Hub, now: datetime, secrets: Callable[[int], str], *, is_from_headers: bool = False
+    source: str,
+    hub: Hub,
+    now: datetime,
+    secrets: Callable[[int], str],
+    told_by: ToldBy = ToldBy.DOCUMENT,
 ) -> Lease:
     """A lease to be asked for. `secrets(n)` gives n bytes of randomness as text (`secrets.token_urlsafe`)."""
-    token, secret = secrets(24), secrets(32)
-    return Lease(
-        source=source, hub=hub, token=token, secret=secret, next_at=now, is_from_headers=is_from_headers
-    )
+    lease = Lease(source=source, hub=hub, token=secrets(24), secret=secrets(32), next_at=now)
+    return _told(lease, told_by)
 
 
-def is_news(lease: Lease | None, hub: Hub, *, is_from_headers: bool) -> bool:
-    """Whether a hub that a source names is another one than that of its lease; headers win over the document."""
+def is_news(lease: Lease | None, hub: Hub, told_by: ToldBy) -> bool:
+    """Whether a hub is another one than that of the lease, and told by somebody who counts as much."""
     if lease is None or lease.status is LeaseStatus.ENDING:
         return True
-    return lease.hub != hub and (is_from_headers or not lease.is_from_headers)
+    return lease.hub != hub and told_by >= _teller(lease)
+
+
+def confirmed_by(lease: Lease | None, hub: Hub, told_by: ToldBy) -> Lease | None:
+    """A lease whose hub somebody names who counts for more: less cannot change it any more."""
+    is_stronger = lease is not None and lease.hub == hub and told_by > _teller(lease)
+    return _told(lease, told_by) if lease and is_stronger else lease
+
+
+def _teller(lease: Lease) -> ToldBy:
+    if lease.is_set:
+        return ToldBy.HAND
+    return ToldBy.HEADERS if lease.is_from_headers else ToldBy.DOCUMENT
+
+
+def _told(lease: Lease, told_by: ToldBy) -> Lease:
+    return replace(lease, is_from_headers=told_by is ToldBy.HEADERS, is_set=told_by is ToldBy.HAND)
 
 
 def is_due(lease: Lease, now: datetime) -> bool:

@@ -23,12 +23,12 @@ from feedweir.acquire.refresh.budget import Spending
 from feedweir.acquire.refresh.history import look_before
 from feedweir.acquire.refresh.rules import RefreshRules, described, learned, next_check, resumed, unreadable
 from feedweir.acquire.refresh.state import SourceState
-from feedweir.acquire.websub import Hub
+from feedweir.acquire.websub import Hub, ToldBy
 from feedweir.catalog import Catalog, Failure, FetchState, SourceRecord
 from feedweir.engine.batches import Manifest, SourceReport
 from feedweir.errors import FeedweirError
 from feedweir.items.model import FeedDescription
-from feedweir.keeper.lease_records import hubs_in
+from feedweir.keeper.lease_records import hub_by_hand, hubs_in
 from feedweir.keeper.leases import Leases
 from feedweir.keeper.looping import Loop
 from feedweir.keeper.source_states import SourceMemory, saved, state_of
@@ -202,16 +202,20 @@ class FetchLoop(Loop):
         results = {result.source: result for result in report.results}
         rules = self._helm.rules
         self._helm.requests += len(results)
-        self._memory.change(
-            results,
-            lambda record: saved(
-                record, next_check(state_of(record), results[record.name], results[record.name].at, rules)
-            ),
-        )
+        set_by_hand: dict[str, Hub] = {}
+
+        def looked_at(record: SourceRecord) -> FetchState:
+            if hub := hub_by_hand(record):
+                set_by_hand[record.name] = hub
+            result = results[record.name]
+            return saved(record, next_check(state_of(record), result, result.at, rules))
+
+        self._memory.change(results, looked_at)
         self._catalog.failures.record(_failures(failures_of(report), self._clock()))
         if self._leases:
             named = {r.source: Hub(url=r.hub, topic=r.topic or _asked(r)) for r in report.results if r.hub}
-            self._leases.notice(named, is_from_headers=True)
+            self._leases.notice(named, told_by=ToldBy.HEADERS)
+            self._leases.notice(set_by_hand, told_by=ToldBy.HAND)
 
     def _make_way(self, due: Sequence[SourceState]) -> None:
         """Sources that queue for one host stand back to their turn, so that they do not hide the others."""

@@ -56,6 +56,23 @@ def lease_of(record: SourceRecord) -> Lease | None:
     )
 
 
+def with_hub(record: SourceRecord, url: str) -> FetchState:
+    """The state of a source whose hub is set by hand; an empty address leaves it to the source again.
+
+    Without a record of it, a lease is given up.
+    """
+    refresh = {name: value for name, value in record.state.refresh.items() if name not in ("hub", "lease")}
+    if url:
+        refresh = {**record.state.refresh, "hub": url}
+    return replace(record.state, refresh=refresh)
+
+
+def hub_by_hand(record: SourceRecord) -> Hub | None:
+    """The hub that `with_hub` set, where the source is known by its address."""
+    url = record.state.refresh.get("hub")
+    return Hub(url=str(url), topic=record.state.url) if url else None
+
+
 def hubs_in(descriptions: Mapping[str, Mapping[str, Any]], urls: Mapping[str, str]) -> dict[str, Hub]:
     """By source the hub that its document names."""
     return {

@@ -20,7 +20,7 @@ from feedweir.acquire.aiohttp_transport import AiohttpTransport
 from feedweir.acquire.exchange import Request, Transport
 from feedweir.acquire.http_rules import Headers
 from feedweir.acquire.landing import LandingLog
-from feedweir.acquire.websub import Hub, Lease, LeaseStatus, Verdict
+from feedweir.acquire.websub import Hub, Lease, LeaseStatus, ToldBy, Verdict
 from feedweir.catalog import Catalog
 from feedweir.keeper.lease_records import lease_of, leased
 from feedweir.keeper.source_states import SourceMemory
@@ -65,17 +65,17 @@ class Leases:
     def of(self, source: str) -> Lease | None:
         return self._leases.get(source)
 
-    def notice(self, hubs: Mapping[str, Hub], *, is_from_headers: bool = False) -> None:
-        """Sources and the hubs they name now, in headers or in their documents."""
+    def notice(self, hubs: Mapping[str, Hub], *, told_by: ToldBy = ToldBy.DOCUMENT) -> None:
+        """Sources and the hubs they name now, or that somebody set for them."""
         if not self._public_url:
             return
         now = self._clock()
 
         def noticed(source: str, lease: Lease | None) -> Lease | None:
             hub = hubs[source]
-            if not websub.is_news(lease, hub, is_from_headers=is_from_headers):
-                return lease
-            return websub.wanted(source, hub, now, self._random, is_from_headers=is_from_headers)
+            if not websub.is_news(lease, hub, told_by):
+                return websub.confirmed_by(lease, hub, told_by)
+            return websub.wanted(source, hub, now, self._random, told_by)
 
         self._change(hubs, noticed)
 

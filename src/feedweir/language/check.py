@@ -80,7 +80,8 @@ def _check_alter(statement: AlterFeed, names: Names) -> None:
     is_source = names.kind_of(statement.name) == "source"
     if statement.query is not None and is_source:
         refuse(statement.place, statement.name, f"`{statement.name}` is a source and has no query", "")
-    if (statement.url is not None or statement.every is not None) and not is_source:
+    is_about_fetching = any(said is not None for said in (statement.url, statement.every, statement.hub))
+    if is_about_fetching and not is_source:
         hint = f"change its query: alter feed {statement.name} from …"
         refuse(
             statement.place, statement.name, f"`{statement.name}` is a virtual feed and is not fetched", hint

@@ -142,7 +142,8 @@ def _condition(condition: Condition, is_single: bool) -> str:
 def _register(statement: RegisterFeed) -> str:
     what = quoted(statement.url) if statement.url else format_name(statement.feed)
     name = f"as {format_name(statement.name)}"
-    when = f"{_every(statement.every)}{_owner(statement.owner)}"
+    hub = f" hub {quoted(statement.hub)}" if statement.hub else ""
+    when = f"{_every(statement.every)}{hub}{_owner(statement.owner)}"
     return f"register feed {what}{_apply(statement.apply)} {name}{when}"
 
 
@@ -180,6 +181,8 @@ def _feed_changes(statement: AlterFeed) -> list[str]:
     changes = [f"rename to {format_name(statement.rename)}"] if statement.rename is not None else []
     changes += [f"url {quoted(statement.url)}"] if statement.url is not None else []
     changes += [_every(statement.every).strip()] if statement.every is not None else []
+    if statement.hub is not None:
+        changes.append(f"hub {quoted(statement.hub)}" if statement.hub else "no hub")
     changes += _paused(statement.is_paused) + _changed_owner(statement.owner)
     return changes + ([format_query(statement.query)] if statement.query is not None else [])
 

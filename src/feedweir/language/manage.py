@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from feedweir.language.roses import address, output, owner, query, stylesheet
+from feedweir.language.roses import address, hub, output, owner, query, stylesheet
 from feedweir.language.schedules import CLAUSES, PARTS, Schedule, every, without
 from feedweir.language.statements import (
     SHOWN,
@@ -67,7 +67,7 @@ def define(c: Cursor, place: Place) -> DefineWindow:
 
 
 def alter(c: Cursor, place: Place) -> AlterFeed | AlterSubscription:
-    """`alter feed N rename to M, url http://…, every 1 hour, pause`; `alter subscription S …`."""
+    """`alter feed N rename to M, url http://…, every 1 hour, hub https://…, pause`; `alter subscription S …`."""
     kind = _kind(c)
     clauses = _SUBSCRIPTION_CLAUSES if kind == "subscription" else _FEED_CLAUSES
     label = name(c, f"the name of a {kind}")
@@ -112,6 +112,12 @@ def _url(c: Cursor) -> dict[str, Any]:
     return {"url": url}
 
 
+def _no_hub(c: Cursor) -> dict[str, Any]:
+    c.at += 1
+    c.expect("hub")
+    return {"hub": ""}
+
+
 def _output(c: Cursor) -> dict[str, Any]:
     c.at += 1
     channel, target, secret = output(c)
@@ -126,6 +132,8 @@ _FEED_CLAUSES: _Clauses = {
     "rename": _rename,
     "url": _url,
     "every": lambda c: {"every": every(c)},
+    "hub": lambda c: {"hub": hub(c)},
+    "no": lambda c: _no_hub(c),
     "pause": lambda c: _paused(c, True),
     "resume": lambda c: _paused(c, False),
     "for": lambda c: {"owner": owner(c)},

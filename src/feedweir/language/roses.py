@@ -29,7 +29,7 @@ from feedweir.language.xscl import braced
 
 
 def register(c: Cursor, place: Place) -> RegisterFeed:
-    """`register feed URL as N` or `register feed M apply 'X.xsl' as N`, perhaps `every 30 minutes` and `for ann`."""
+    """`register feed URL as N [every 30 minutes] [hub URL] [for ann]`, or `register feed M apply 'X.xsl' as N`."""
     c.accept("source")
     if c.words[c.at] == "feed":
         c.at += 1
@@ -37,7 +37,18 @@ def register(c: Cursor, place: Place) -> RegisterFeed:
     feed = "" if url else name(c, "a URL or the name of a feed")
     apply = stylesheet(c)
     c.expect("as", hint="register feed URL as NAME")
-    return RegisterFeed(name(c, "a name for the feed"), url, feed, apply, every(c), owner(c), place)
+    label, pace = name(c, "a name for the feed"), every(c)
+    pusher = hub(c) if url and c.words[c.at] == "hub" else ""
+    return RegisterFeed(label, url, feed, apply, pace, owner(c), pusher, place)
+
+
+def hub(c: Cursor) -> str:
+    """`hub https://…`: a WebSub hub."""
+    c.expect("hub")
+    found = address(c)
+    if not found:
+        raise c.error(f"{c.seen()} is not the address of a hub", expected=("a URL",))
+    return found
 
 
 def address(c: Cursor) -> str:

@@ -112,6 +112,8 @@ class RegisterFeed:
     apply: str = ""
     every: timedelta | None = None
     owner: str = EVERYONE
+    hub: str = ""
+    """A WebSub hub that pushes it, set by hand."""
     place: Place | None = field(default=None, compare=False, repr=False)
 
 
@@ -156,7 +158,7 @@ class Subscribe:
 
 @dataclass(frozen=True, slots=True)
 class AlterFeed:
-    """What is not None changes. `url` and `every` are for sources, `query` for virtual feeds."""
+    """What is not None changes. `url`, `every` and `hub` (empty: none) are for sources, `query` for virtual feeds."""
 
     name: str
     rename: str | None = None
@@ -165,6 +167,7 @@ class AlterFeed:
     is_paused: bool | None = None
     query: Query | None = None
     owner: str | None = None
+    hub: str | None = None
     place: Place | None = field(default=None, compare=False, repr=False)
 
 

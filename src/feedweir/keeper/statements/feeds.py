@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from feedweir.acquire.http_rules import wire_url
 from feedweir.catalog import Definition, FeedRecord, NewFeed, NewSubscription, SubscriptionRecord
 from feedweir.errors import CatalogError
+from feedweir.keeper.lease_records import with_hub
 from feedweir.keeper.renaming import renamed_query, renamed_statement
 from feedweir.keeper.source_states import paced
 from feedweir.keeper.statements.outcome import Desk, Outcome
@@ -32,6 +34,8 @@ def register(desk: Desk, statement: RegisterFeed) -> Outcome:
     statement = replace(statement, owner=statement.owner or desk.owner)
     _put(desk, _source(desk, statement), is_replaced=False)
     _pace(desk, statement)
+    if statement.hub:
+        _set_hub(desk, statement)
     return Outcome(message=f"registered {statement.name}", name=statement.name)
 
 
@@ -113,10 +117,13 @@ def _alter_source(desk: Desk, statement: AlterFeed) -> None:
     url = registered.url if statement.url is None else statement.url
     every = registered.every if statement.every is None else statement.every
     owner = registered.owner if statement.owner is None else statement.owner
-    changed = replace(registered, url=url, every=every, owner=owner)
+    hub = registered.hub if statement.hub is None else statement.hub
+    changed = replace(registered, url=url, every=every, owner=owner, hub=hub)
     if changed != registered:
         _put(desk, _source(desk, changed), is_replaced=True)
         _pace(desk, changed)
+    if hub != registered.hub:
+        _set_hub(desk, changed)
     if statement.is_paused is not None:
         _pause(desk, statement.name, is_paused=statement.is_paused)
 
@@ -126,6 +133,16 @@ def _pace(desk: Desk, statement: RegisterFeed) -> None:
     if statement.every is not None and statement.url and not statement.url.startswith(PUSHED):
         source = desk.catalog.sources.named(statement.name)
         desk.catalog.sources.save([paced(source, statement.every, desk.now)])
+
+
+def _set_hub(desk: Desk, statement: RegisterFeed) -> None:
+    if not wire_url(statement.hub or "http://x/") or statement.url.startswith(PUSHED):
+        raise CatalogError(
+            f"{statement.hub!r} cannot be the hub of {statement.name!r}",
+            hint="a hub has an http address, and pushes a source that has one, too",
+        )
+    source = desk.catalog.sources.named(statement.name)
+    desk.catalog.sources.save([with_hub(source, statement.hub)])
 
 
 def _pause(desk: Desk, name: str, *, is_paused: bool) -> None:
