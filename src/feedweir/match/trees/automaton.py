@@ -31,17 +31,26 @@ class State(NamedTuple):
     """Atoms that a node here can make true, by operation and then by what they compare with."""
     ops: Longs
     """The atoms of operation o are ops[o] to ops[o + 1]."""
-    forks: Ints
-    """Steps reached at which patterns branch, ascending."""
+    busy: Ints
+    """Those of the atoms that patterns with branches ask."""
+    plain: Ints
+    """The patterns that the atoms decide alone, in the order of the atoms."""
 
 
 class Facts(NamedTuple):
     """All states, as the kernels read them."""
 
-    atoms: Ints
+    compared: Ints
+    """Of each atom what it compares with."""
     ops: Longs
-    forks_ptr: Longs
-    forks: Ints
+    busy_ptr: Longs
+    """The k-th to the l-th atom are or lead to busy[busy_ptr[k] : busy_ptr[l]]; so for `plain`."""
+    busy: Ints
+    plain_ptr: Longs
+    plain: Ints
+    steps_ptr: Longs
+    steps: Ints
+    """Steps reached, ascending."""
     needs_text: NDArray[np.bool_]
     needs_number: NDArray[np.bool_]
 
@@ -50,6 +59,9 @@ class Automaton:
     def __init__(self, layout: Layout, comparisons: Comparisons) -> None:
         self._layout = layout
         self._op_of = comparisons.op[layout.atoms.compared]
+        self._n_plain = np.diff(layout.postings.plain_ptr)
+        self._is_busy = np.diff(layout.postings.ptr) > 0
+        self._is_busy[layout.postings.rest] = True
         self._edges = _edges_of(layout.steps)
         self._spreads = np.zeros(len(layout.steps), np.bool_)
         self._spreads[layout.steps[layout.steps[:, 1] == 1, 0]] = True
@@ -76,7 +88,7 @@ class Automaton:
 
     def facts(self) -> Facts:
         if self._facts is None:
-            self._facts = _facts_of(self.states)
+            self._facts = self._facts_of()
         return self._facts
 
     def _targets(self, axis: int, name: int, sources: Ints) -> Ints:
@@ -92,17 +104,41 @@ class Automaton:
         if key not in self._known:
             self._known[key] = len(self.states)
             self.states.append(self._made(reached, spreading))
-            self.size += 3 * len(reached) + 2 * len(spreading) + len(self.states[-1].atoms)
+            self.size += 3 * len(reached) + 2 * len(spreading) + _size(self.states[-1])
             self._facts = None
         return self._known[key]
 
     def _made(self, reached: Ints, spreading: Ints) -> State:
-        known = self._layout.atoms
+        known, postings = self._layout.atoms, self._layout.postings
         starts = known.ptr[reached]
-        atoms = np.sort(self._layout.atoms_by_step[stretches(starts, known.ptr[reached + 1] - starts)])
+        atoms = np.sort(known.by_step[stretches(starts, known.ptr[reached + 1] - starts)])
         ops = np.searchsorted(self._op_of[atoms], np.arange(OPERATIONS + 1))
-        forks = self._layout.fork_of_step[reached]
-        return State(reached, spreading, atoms.astype(np.int32), ops, forks[forks >= 0])
+        busy = atoms[self._is_busy[atoms]].astype(np.int32)
+        plain = postings.plain[stretches(postings.plain_ptr[atoms], self._n_plain[atoms])]
+        return State(reached, spreading, atoms.astype(np.int32), ops, busy, plain)
+
+    def _facts_of(self) -> Facts:
+        states = self.states
+        atoms = np.concatenate([state.atoms for state in states])
+        ops = np.stack([state.ops for state in states])
+        ops += offsets(np.array([len(state.atoms) for state in states]))[:-1, None]
+        return Facts(
+            self._layout.atoms.compared[atoms],
+            ops,
+            offsets(self._is_busy[atoms]),
+            np.concatenate([state.busy for state in states]),
+            offsets(self._n_plain[atoms]),
+            np.concatenate([state.plain for state in states]),
+            offsets(np.array([len(state.reached) for state in states])),
+            np.concatenate([state.reached for state in states]),
+            ops[:, TEXT_NE + 1] > ops[:, TEXT_EQ],
+            ops[:, OPERATIONS] > ops[:, TEXT_NE + 1],
+        )
+
+
+def _size(state: State) -> int:
+    """Numbers held of a state, among them those in `Facts`."""
+    return 4 * len(state.atoms) + 2 * len(state.busy) + 2 * len(state.plain)
 
 
 def _edges_of(steps: Ints) -> dict[tuple[int, int], tuple[Ints, Ints]]:
@@ -117,18 +153,3 @@ def _grouped(steps: Ints) -> Iterator[tuple[tuple[int, int], tuple[Ints, Ints]]]
     for targets in np.split(order.astype(np.int32), starts) if len(order) else []:
         _, axis, label = steps[targets[0]].tolist()
         yield (axis, label), (np.ascontiguousarray(steps[targets, 0]), targets)
-
-
-def _facts_of(states: list[State]) -> Facts:
-    before = offsets(np.array([len(state.atoms) for state in states]))
-    ops = np.stack([state.ops for state in states]) + before[:-1, None]
-    has_text = ops[:, TEXT_NE + 1] > ops[:, TEXT_EQ]
-    has_number = ops[:, OPERATIONS] > ops[:, TEXT_NE + 1]
-    return Facts(
-        np.concatenate([state.atoms for state in states]),
-        ops,
-        offsets(np.array([len(state.forks) for state in states])),
-        np.concatenate([state.forks for state in states]),
-        has_text,
-        has_number,
-    )

@@ -8,12 +8,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from feedweir.match.trees.atom_kernels import mark
 from feedweir.match.trees.fit_kernels import first_from, fits
 from feedweir.match.trees.steps import (
     CONSTANT,
     EQ,
     FIRST,
-    FORKS,
     GE,
     GT,
     LABEL,
@@ -29,6 +29,8 @@ from feedweir.match.trees.steps import (
 )
 
 _kernel = njit(cache=True, _nrt=False)
+_inlined = njit(inline="always")
+"""Handing on so many arrays would cost more than most checks do."""
 
 
 class Lists(NamedTuple):
@@ -74,106 +76,85 @@ def listed(nodes, values, labels):  # type: ignore[no-untyped-def]
 
 
 @_kernel
-def mark(first, last, members, marks):  # type: ignore[no-untyped-def]
-    for at in range(first, last):
-        marks[members[at] >> 6] |= np.uint64(1) << np.uint64(members[at] & 63)
-    return last - first
-
-
-@_kernel
 def verify(  # type: ignore[no-untyped-def]
     n_doubtful, heads, groups, checks, limbs, nodes, values, state_of, paths, facts, places, entries, lists,
     seen, scratch, serial,
 ):  # fmt: skip
     """Mark the doubtful groups that hold: each fork that reaches several nodes fits at one of them, and then all that
-    hangs below it is decided. Checks are made once for all groups.
-
-    In a large document only those nodes are tried that have the rarest value or name of the limb below them, if these
-    are fewer. All is in one function because handing so many arrays on would cost more than most checks do.
-    """
-    rows, constants, branch, _ = limbs
-    order, places_ptr, lists_ptr, named, memory = (
-        places.order,
-        places.ptr,
-        lists.ptr,
-        lists.named,
-        scratch.memory,
-    )
-    check_at, check_holds, fork_nodes = scratch.check_at, scratch.check_holds, scratch.fork_nodes
+    hangs below it is decided. Checks are made once for all groups."""
+    document = nodes, values, lists.ptr, lists.named, scratch.memory, serial
+    check_at, check_holds, step_nodes = scratch.check_at, scratch.check_holds, scratch.step_nodes
     now = scratch.clock[0]
     n_marked = 0
     for turn in range(n_doubtful):
         group = scratch.doubtful[turn]
         holds = True
-        at = heads[group, FORKS]
-        while holds and at < heads[group + 1, FORKS]:
-            fork = groups.forks[at]
-            if fork_nodes[fork] == 1:
+        at, stop = groups.forks_ptr[group], groups.forks_ptr[group + 1]
+        while holds and at < stop:
+            fork, check = groups.forks[at], groups.checks[at]
+            if step_nodes[fork] == 1:
                 at += 1
                 continue
-            check = groups.checks[at]
             at += groups.nexts[at]
-            if check_at[check] == now:
-                holds = check_holds[check]
-                continue
-            limb = checks.limb[check]
-            holds = False
-            kind, low, high = _BY_NAME, np.int64(0), np.int64(1 << 40)
-            if lists_ptr.size > 0:
-                kind, low, high = _rarest(limb, limbs, lists, scratch.stack)
-            if 2 * (high - low) < fork_nodes[fork]:
-                while low < high and not holds:
-                    node = _listed_at(kind, low, lists)
-                    low += 1
-                    while node >= 0 and seen[node] != check + 1 and not holds:
-                        seen[node] = check + 1
-                        if _is_reached(fork, state_of[paths[node]], facts.forks_ptr, facts.forks):
-                            holds = fits(
-                                limb,
-                                node,
-                                rows,
-                                constants,
-                                branch,
-                                nodes,
-                                values,
-                                lists_ptr,
-                                named,
-                                memory,
-                                serial,
-                            )
-                        node = np.int64(nodes[node, PARENT])
-            else:
-                entry = scratch.fork_head[fork]
-                while entry >= 0 and not holds:
-                    low, high = places_ptr[entries[entry, 0]], places_ptr[entries[entry, 0] + 1]
-                    while low < high and not holds:
-                        holds = fits(
-                            limb,
-                            order[low],
-                            rows,
-                            constants,
-                            branch,
-                            nodes,
-                            values,
-                            lists_ptr,
-                            named,
-                            memory,
-                            serial,
-                        )
-                        low += 1
-                    entry = entries[entry, 1]
-            check_at[check] = now
-            check_holds[check] = holds
+            if check_at[check] != now:
+                check_at[check] = now
+                limb = checks.limb[check]
+                kind, low, high = _BY_NAME, np.int64(0), np.int64(1 << 40)
+                if lists.ptr.size > 0:
+                    kind, low, high = _rarest(limb, limbs, lists, scratch.stack)
+                if 2 * (high - low) < step_nodes[fork]:
+                    holds = _fits_above(
+                        check, fork, limb, kind, low, high, limbs, document, state_of, paths, facts, lists, seen
+                    )  # fmt: skip
+                else:
+                    holds = _fits_somewhere(fork, limb, limbs, document, places, entries, scratch.step_head)
+                check_holds[check] = holds
+            holds = check_holds[check]
         if holds:
             n_marked += mark(heads[group, MEMBERS], heads[group + 1, MEMBERS], groups.members, scratch.marks)
     return n_marked
 
 
+@_inlined
+def _fits_somewhere(fork, limb, limbs, document, places, entries, head):  # type: ignore[no-untyped-def]
+    """Whether a limb fits at one of the nodes that a fork reaches."""
+    nodes, values, lists_ptr, named, memory, serial = document
+    entry = head[fork]
+    while entry >= 0:
+        place = entries[entry, 0]
+        for at in range(places.ptr[place], places.ptr[place + 1]):
+            if fits(
+                limb, places.order[at], limbs.rows, limbs.number, limbs.branch, nodes, values, lists_ptr,
+                named, memory, serial,
+            ):  # fmt: skip
+                return True
+        entry = entries[entry, 1]
+    return False
+
+
+@_inlined
+def _fits_above(check, fork, limb, kind, low, high, limbs, document, state_of, paths, facts, lists, seen):  # type: ignore[no-untyped-def]
+    """The same in a large document, if fewer nodes have the rarest value or name of the limb: only what is above
+    these is tried."""
+    nodes, values, lists_ptr, named, memory, serial = document
+    for at in range(low, high):
+        node = _listed_at(kind, at, lists)
+        while node >= 0 and seen[node] != check + 1:
+            seen[node] = check + 1
+            if _is_reached(fork, state_of[paths[node]], facts.steps_ptr, facts.steps) and fits(
+                limb, node, limbs.rows, limbs.number, limbs.branch, nodes, values, lists_ptr, named, memory,
+                serial,
+            ):  # fmt: skip
+                return True
+            node = np.int64(nodes[node, PARENT])
+    return False
+
+
 @_kernel
-def _is_reached(fork, state, forks_ptr, forks):  # type: ignore[no-untyped-def]
-    stop = forks_ptr[state + 1]
-    here = first_from(forks, fork, forks_ptr[state], stop)
-    return here < stop and forks[here] == fork
+def _is_reached(step, state, steps_ptr, steps):  # type: ignore[no-untyped-def]
+    stop = steps_ptr[state + 1]
+    here = first_from(steps, step, steps_ptr[state], stop)
+    return here < stop and steps[here] == step
 
 
 @_kernel

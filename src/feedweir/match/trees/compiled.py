@@ -24,8 +24,10 @@ from feedweir.match.trees.names import names_of
 from feedweir.match.trees.paths import PathTable
 from feedweir.match.trees.postings import Layout, layout_of
 from feedweir.match.trees.read_kernels import ODD, TOO_LARGE, Batch, read_batch
+from feedweir.match.trees.skeleton_kernels import SMALL_NODES, Skeletons, room_for_skeletons
 from feedweir.match.trees.steps import EXISTS, number_of
 from feedweir.match.trees.value_kernels import LENGTHS, evaluate
+from feedweir.match.trees.verdict_kernels import STEP_COLUMNS
 from feedweir.match.trees.witnesses import Witnesses, Witnessing
 from feedweir.plan.predicates import TreePattern
 
@@ -63,7 +65,9 @@ class TreeMemory:
 
     max_paths: int = 100_000
     max_facts: int = 50_000_000
-    """Steps and atoms held in states of the automaton."""
+    """Numbers held in states of the automaton."""
+    max_verdicts: int = 32_000_000
+    """What the skeletons of documents say of outlines, a byte each."""
 
 
 class TreeSet:
@@ -90,7 +94,8 @@ class TreeSet:
         self._paths: PathTable
         self._automaton: Automaton
         self._state_of: Ints
-        self._forget()
+        self.skeletons: Skeletons
+        self.forget()
 
     def matches(self, document: bytes | str | Any) -> Ints:
         """The numbers of the patterns that a document (XML text, or an lxml element) has, in order."""
@@ -140,10 +145,11 @@ class TreeSet:
             self._state_of,
             facts,
             self._comparisons,
-            self.layout.atoms,
             self.layout.postings,
             self.layout.groups,
             self.layout.checks,
+            self.layout.outlines,
+            self.skeletons,
             self._limbs,
             self._scratch,
             self.vocabulary.labels,
@@ -163,7 +169,7 @@ class TreeSet:
         start = 0
         for stop in _chunks([len(tree.xml) for tree in trees]):
             if len(self._paths) > self.memory.max_paths or self._automaton.size > self.memory.max_facts:
-                self._forget()
+                self.forget()
             yield self._read_chunk(trees[start:stop], start)
             start = stop
 
@@ -210,29 +216,32 @@ class TreeSet:
             states.append(self._automaton.after(states[room.parent[path]], int(room.label[path])))
         self._state_of = np.array(states, np.int32)
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
+        """Know nothing of documents any more; never changes an answer."""
         self._paths = PathTable()
         self._automaton = Automaton(self.layout, self._comparisons)
         self._state_of = np.zeros(1, np.int32)
+        self.skeletons = room_for_skeletons(len(self.layout.outlines.limb), self.memory.max_verdicts)
         self._witnessing.forget()
 
 
 def _scratch(layout: Layout, count: int) -> Scratch:
-    forks = int(layout.fork_of_step.max(initial=-1)) + 1
-    atoms = len(layout.atoms.step)
+    steps, atoms, checks = len(layout.steps), len(layout.atoms.step), len(layout.checks.limb)
     return Scratch(
         np.zeros(2, np.int64),
         np.zeros(atoms, np.bool_),
-        np.zeros(forks, np.int64),
-        np.zeros(forks, np.int64),
-        np.zeros(forks, np.int64),
-        np.zeros(len(layout.checks.limb), np.int64),
-        np.zeros(len(layout.checks.limb), np.bool_),
+        np.zeros(steps, np.int64),
+        np.zeros(steps, np.int64),
+        np.zeros(steps, np.int64),
+        np.zeros(checks, np.int64),
+        np.zeros(checks, np.bool_),
         np.zeros((count + 63) // 64, np.uint64),
         np.zeros(atoms, np.int32),
-        np.zeros(len(layout.groups.access), np.int32),
+        np.zeros(len(layout.postings.heads), np.int32),
         np.full(_MEMORY_SLOTS, -1, np.int64),
         np.zeros(2 * MAX_PATTERN_NODES, np.int64),
+        np.zeros((SMALL_NODES, 2), np.int64),
+        np.zeros((MAX_PATTERN_NODES, STEP_COLUMNS), np.int64),
     )
 
 

@@ -1,7 +1,8 @@
 """Which patterns each document of a batch has, on flat arrays, in one pass.
 
-The atoms that are true of a document lead to the groups that are found by them; a group with all its atoms true has an
-embedding, unless it branches at a step that reaches several nodes: then one of these must fit as a whole.
+The atoms that are true of a document decide the patterns without branches, and lead to the groups that are found by
+them. What the structure of the document says of a group's outline decides what follows from its atoms being true: that
+it is there, that it cannot be, or that it must be laid on the nodes at which it branches.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from feedweir.match.trees.atom_kernels import true_atoms
-from feedweir.match.trees.check_kernels import listed, mark, unlisted, verify
-from feedweir.match.trees.steps import FORKS, MEMBERS, REST
+from feedweir.match.trees.atom_kernels import mark, true_atoms
+from feedweir.match.trees.check_kernels import listed, unlisted, verify
+from feedweir.match.trees.skeleton_kernels import SMALL_NODES, verdicts_for
+from feedweir.match.trees.steps import BY_ATOMS, MEMBERS, NEVER, OUTLINE, REST, UNKNOWN
+from feedweir.match.trees.verdict_kernels import note_above, verdict_on
 
 _kernel = njit(cache=True, _nrt=False)
-_LARGE = 64
-"""Documents of more nodes are listed by name and by value before limbs are tried on them."""
 
 
 class Scratch(NamedTuple):
@@ -27,11 +28,11 @@ class Scratch(NamedTuple):
     clock: NDArray[np.int64]
     is_true: NDArray[np.bool_]
     """Of each atom; false between documents."""
-    fork_at: NDArray[np.int64]
-    fork_nodes: NDArray[np.int64]
-    """How many nodes a fork reaches."""
-    fork_head: NDArray[np.int64]
-    """The first of the entries that tell which states a fork is reached in."""
+    step_at: NDArray[np.int64]
+    step_nodes: NDArray[np.int64]
+    """How many nodes a step reaches."""
+    step_head: NDArray[np.int64]
+    """The first of the entries that tell which states a step is reached in."""
     check_at: NDArray[np.int64]
     check_holds: NDArray[np.bool_]
     marks: NDArray[np.uint64]
@@ -40,6 +41,10 @@ class Scratch(NamedTuple):
     doubtful: NDArray[np.int32]
     memory: NDArray[np.int64]
     stack: NDArray[np.int64]
+    above: NDArray[np.int64]
+    """Of each node of a small document its parent, and all that is above it, as sets."""
+    steps: NDArray[np.int64]
+    """The steps of the outline at hand."""
 
 
 class Places(NamedTuple):
@@ -52,7 +57,8 @@ class Places(NamedTuple):
 
 @njit(cache=True)
 def find_batch(  # type: ignore[no-untyped-def]
-    batch, numbers, state_of, facts, comparisons, atoms, postings, groups, checks, limbs, scratch, labels
+    batch, numbers, state_of, facts, comparisons, postings, groups, checks, outlines, skeletons, limbs, scratch,
+    labels,
 ):  # fmt: skip
     """(ptr, patterns): those of document d are patterns[ptr[d] : ptr[d + 1]], ascending."""
     count = batch.ptr.size - 1
@@ -65,27 +71,29 @@ def find_batch(  # type: ignore[no-untyped-def]
         first, last = batch.ptr[number], batch.ptr[number + 1]
         total = 0
         if last > first:
-            nodes, values = batch.nodes[first:last], numbers[first:last]
+            nodes, values, paths = batch.nodes[first:last], numbers[first:last], batch.paths[first:last]
             scratch.clock[0] += 1
-            places = _places(batch.paths[first:last], state_of, place_of)
-            reached = 0
-            for state in places.states:
-                reached += facts.forks_ptr[state + 1] - facts.forks_ptr[state]
-            if reached > len(entries):
-                entries = np.empty((2 * reached, 2), np.int64)
-            _note_forks(places, facts, scratch, entries)
-            n_true = true_atoms(places, facts, comparisons, atoms.compared, nodes, values, scratch)
-            n_doubtful, total = _follow(n_true, postings, groups, scratch)
+            places = _places(paths, state_of, place_of)
+            entries = _room_for(places, facts, entries)
+            _note_steps(places, facts, scratch, entries)
+            note_above(nodes, scratch.above)
+            row = verdicts_for(nodes, paths, batch.elements[number], skeletons)
+            n_true, total = true_atoms(places, facts, comparisons, nodes, values, scratch)
+            n_doubtful, decided = _follow(
+                n_true, postings, groups.members, outlines, skeletons.verdicts[row], limbs, nodes, scratch
+            )
+            total += decided
             if n_doubtful:
                 serial = scratch.clock[1]
                 scratch.clock[1] += len(nodes)
-                is_large = len(nodes) > _LARGE
+                is_large = len(nodes) > SMALL_NODES
                 lists = listed(nodes, values, labels) if is_large else unlisted()
                 seen = np.zeros(len(nodes) if is_large else 1, np.int32)
                 total += verify(
-                    n_doubtful, postings.heads, groups, checks, limbs, nodes, values, state_of,
-                    batch.paths[first:last], facts, places, entries, lists, seen, scratch, serial
+                    n_doubtful, postings.heads, groups, checks, limbs, nodes, values, state_of, paths, facts, places,
+                    entries, lists, seen, scratch, serial
                 )  # fmt: skip
+        total = min(total, 64 * scratch.marks.size)
         if used + total > found.size:
             grown = np.empty(max(2 * found.size, 2 * (used + total)), np.int32)
             grown[:used] = found[:used]
@@ -121,56 +129,61 @@ def _places(paths, state_of, place_of):  # type: ignore[no-untyped-def]
     return Places(states[:known], ptr[: known + 1], order)
 
 
+@njit(cache=True)
+def _room_for(places, facts, entries):  # type: ignore[no-untyped-def]
+    reached = 0
+    for state in places.states:
+        reached += facts.steps_ptr[state + 1] - facts.steps_ptr[state]
+    return entries if reached <= len(entries) else np.empty((2 * reached, 2), np.int64)
+
+
 @_kernel
-def _note_forks(places, facts, scratch, entries):  # type: ignore[no-untyped-def]
-    """Of each fork how many nodes it reaches, and in which states: a chain of entries (place, next)."""
+def _note_steps(places, facts, scratch, entries):  # type: ignore[no-untyped-def]
+    """Of each step how many nodes it reaches, and in which states: a chain of entries (place, next)."""
     now = scratch.clock[0]
     used = 0
     # The last entry of a chain is followed first, and that is the node highest up.
     for place in range(places.states.size - 1, -1, -1):
         state = places.states[place]
-        for at in range(facts.forks_ptr[state], facts.forks_ptr[state + 1]):
-            fork = facts.forks[at]
-            if scratch.fork_at[fork] != now:
-                scratch.fork_at[fork] = now
-                scratch.fork_nodes[fork] = 0
-                scratch.fork_head[fork] = -1
-            scratch.fork_nodes[fork] += places.ptr[place + 1] - places.ptr[place]
+        for at in range(facts.steps_ptr[state], facts.steps_ptr[state + 1]):
+            step = facts.steps[at]
+            if scratch.step_at[step] != now:
+                scratch.step_at[step] = now
+                scratch.step_nodes[step] = 0
+                scratch.step_head[step] = -1
+            scratch.step_nodes[step] += places.ptr[place + 1] - places.ptr[place]
             entries[used, 0] = place
-            entries[used, 1] = scratch.fork_head[fork]
-            scratch.fork_head[fork] = used
+            entries[used, 1] = scratch.step_head[step]
+            scratch.step_head[step] = used
             used += 1
 
 
 @_kernel
-def _follow(n_true, postings, groups, scratch):  # type: ignore[no-untyped-def]
-    """Mark the groups that true atoms decide; how many remain in doubt, listed in `scratch.doubtful`."""
-    ptr, heads, rest = postings
-    forks, members = groups.forks, groups.members
-    true, is_true, fork_nodes, marks = scratch.true, scratch.is_true, scratch.fork_nodes, scratch.marks
-    doubtful = scratch.doubtful
+def _follow(n_true, postings, members, outlines, verdicts, limbs, nodes, scratch):  # type: ignore[no-untyped-def]
+    """(how many groups remain in doubt, how many patterns were marked) of the groups that true atoms lead to; the
+    doubtful are listed in `scratch.doubtful`."""
+    heads = postings.heads
     n_doubtful = n_marked = 0
     for at in range(n_true):
-        for group in range(ptr[true[at]], ptr[true[at] + 1]):
+        atom = scratch.true[at]
+        for group in range(postings.ptr[atom], postings.ptr[atom + 1]):
+            outline = heads[group, OUTLINE]
+            if verdicts[outline] == UNKNOWN:
+                verdicts[outline] = verdict_on(outline, outlines, limbs, nodes, scratch)
+            if verdicts[outline] == NEVER:
+                continue
             is_good = True
             for other in range(heads[group, REST], heads[group + 1, REST]):
-                if not is_true[rest[other]]:
-                    is_good = False
-                    break
+                is_good &= scratch.is_true[postings.rest[other]]
             if not is_good:
                 continue
-            # Branches that hang off a single node hang off the same node.
-            for fork in range(heads[group, FORKS], heads[group + 1, FORKS]):
-                if fork_nodes[forks[fork]] != 1:
-                    is_good = False
-                    break
-            if is_good:
-                n_marked += mark(heads[group, MEMBERS], heads[group + 1, MEMBERS], members, marks)
+            if verdicts[outline] == BY_ATOMS:
+                n_marked += mark(heads[group, MEMBERS], heads[group + 1, MEMBERS], members, scratch.marks)
             else:
-                doubtful[n_doubtful] = group
+                scratch.doubtful[n_doubtful] = group
                 n_doubtful += 1
     for at in range(n_true):
-        is_true[true[at]] = False
+        scratch.is_true[scratch.true[at]] = False
     return n_doubtful, n_marked
 
 

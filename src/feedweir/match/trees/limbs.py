@@ -161,6 +161,7 @@ def _comparisons(keys: Sequence[_Key], vocabulary: Vocabulary) -> tuple[Comparis
     return columns, np.fromiter((number[key[2], key[3]] for key in keys), np.int32, len(keys))
 
 
-def _order(one: tuple[int, str, float]) -> tuple[int, float, str]:
+def _order(one: tuple[int, str, float]) -> tuple[int, bool, float, str]:
+    """NaN, which no number is equal to, comes after all numbers, infinity too."""
     op, text, number = one
-    return op, math.inf if math.isnan(number) else number, text
+    return op, math.isnan(number), 0.0 if math.isnan(number) else number, text

@@ -23,8 +23,12 @@ LABEL, PARENT, END, TEXT, ATTRIBUTES, AFTER = range(6)
 WANTED, AXIS, OP, CONSTANT, FIRST, LAST = range(6)
 """Columns of a limb: its branches are FIRST to LAST in the list of branches."""
 
-REST, FORKS, MEMBERS = range(3)
+OUTLINE, REST, MEMBERS = range(3)
 """Columns of the heads of groups."""
+
+UNKNOWN, NEVER, BY_ATOMS, IN_DOUBT = range(4)
+"""What the structure of a document says of an outline, whatever the values: no pattern of it is there; those are whose
+atoms are true; those must be verified."""
 
 _STARTS_NUMBER = frozenset("0123456789.- \t\r\n")
 _NUMBER = re.compile(r"[ \t\r\n]*(-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(?:[eE]([+-]?[0-9]*))?[ \t\r\n]*")
