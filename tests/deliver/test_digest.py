@@ -12,7 +12,7 @@ from lxml import html as lxml_html
 
 from feedweir.deliver.address import Address
 from feedweir.deliver.channels.mail import MailOptions, compose
-from feedweir.deliver.digest import digest, subject_of
+from feedweir.deliver.digest import Foot, digest, subject_of
 from feedweir.deliver.message import quoted
 from feedweir.deliver.parcel import Destination, Parcel
 from feedweir.deliver.transform import Transformed
@@ -42,9 +42,20 @@ def test_partners_stand_in_both_parts() -> None:
 
 
 def test_the_way_out_is_in_both_parts() -> None:
-    made = digest(feed_of(*numbered(1)), HERE, unsubscribe="http://weir.example/unsubscribe/x")
+    foot = Foot(unsubscribe="http://weir.example/unsubscribe/x", log="http://weir.example/subscriptions/y")
+    made = digest(feed_of(*numbered(1)), HERE, foot=foot)
     assert "Unsubscribe: http://weir.example/unsubscribe/x" in made.text
-    assert 'href="http://weir.example/unsubscribe/x"' in made.html
+    for link in (foot.unsubscribe, foot.log):
+        assert link in made.text
+        assert f'href="{link}"' in made.html
+
+
+def test_times_are_those_of_the_clock_that_the_reader_lives_by() -> None:
+    item = Item(source="s", identity="i", title="t", published=NOON, arrived=NOON)
+    for zone, shown in (("UTC", "12:00 UTC"), ("Europe/Paris", "14:00 CEST"), ("No/Where", "12:00 UTC")):
+        made = digest(feed_of(item), HERE, foot=Foot(zone=zone))
+        assert f"2024-05-01 {shown}" in made.text
+        assert f"2024-05-01 {shown}" in made.html
 
 
 def test_text_from_a_stylesheet_is_sent_as_it_is() -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from textwrap import fill
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from feedweir.deliver.address import Address
 from feedweir.deliver.markup import Html, sanitised, tag, web_link
@@ -23,6 +24,30 @@ _FULL_UP_TO = 3
 _KEPT = 512
 """Entries that are remembered as they were shown: one that is sent to many is written once."""
 _HERE = Html("<!-- entries -->")
+_STYLE = Html(
+    "body{font:16px/1.5 system-ui,-apple-system,'Segoe UI',sans-serif;color:#222;max-width:42em;margin:0 auto;"
+    "padding:0 1em}a{color:#0b57d0}h1{font-size:1.25em}h2{font-size:1.1em;line-height:1.3;margin:0}"
+    "h2 a{text-decoration:none}article{border-top:1px solid #ddd;padding:1em 0}.about{color:#666;font-size:.875em;"
+    "margin:.1em 0 .6em}img,video{max-width:100%;height:auto}pre{white-space:pre-wrap;overflow-wrap:anywhere}"
+    "blockquote{border-left:3px solid #ccc;margin-left:0;padding-left:1em}"
+    "@media(prefers-color-scheme:dark){body{background:#17191c;color:#ddd}a{color:#8ab4f8}"
+    "article{border-color:#444}.about{color:#aaa}}"
+)
+"""Mail programs that drop styles show plain headings and links, which read as well."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foot:
+    """What stands below a message for its reader alone."""
+
+    unsubscribe: str = ""
+    """Links; left out where there is none."""
+    log: str = ""
+    zone: str = "UTC"
+    """The clock that times are shown by."""
+
+
+_NO_FOOT = Foot()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +69,13 @@ class Digest:
 
 
 def digest(
-    view: FeedView, address: Address, *, unsubscribe: str = "", transformed: Transformed | None = None
+    view: FeedView, address: Address, *, foot: Foot = _NO_FOOT, transformed: Transformed | None = None
 ) -> Digest:
     """The message for a feed's new entries, oldest first; a transform's result takes the place of the body."""
     if transformed is not None:
         return _of_transformed(view, transformed)
     entries = view.entries[::-1]
-    return Digest(
-        subject_of(view),
-        _text(view, entries, address, unsubscribe),
-        _html(view, entries, address, unsubscribe),
-    )
+    return Digest(subject_of(view), _text(view, entries, address, foot), _html(view, entries, address, foot))
 
 
 def subject_of(view: FeedView) -> str:
@@ -78,19 +99,18 @@ def excerpt_plain(text: str) -> str:
     return text if len(text) <= _SUBJECT_LENGTH else text[: _SUBJECT_LENGTH - 1].rstrip() + "…"
 
 
-def _text(
-    view: FeedView, entries: tuple[EntryView, ...], address: Address, unsubscribe: str
-) -> tuple[str, ...]:
+def _text(view: FeedView, entries: tuple[EntryView, ...], address: Address, foot: Foot) -> tuple[str, ...]:
     footer = [f"-- \n{legal(view.shown_title)}"]
     footer += [address.page(view.name)] if address.base else []
-    footer += [f"Unsubscribe: {unsubscribe}"] if unsubscribe else []
-    return (*map(_text_entry, entries), "\n".join(footer) + "\n")
+    footer += [f"What was sent: {foot.log}"] if foot.log else []
+    footer += [f"Unsubscribe: {foot.unsubscribe}"] if foot.unsubscribe else []
+    return (*(_text_entry(entry, foot.zone) for entry in entries), "\n".join(footer) + "\n")
 
 
 @lru_cache(maxsize=_KEPT)
-def _text_entry(entry: EntryView) -> str:
+def _text_entry(entry: EntryView, zone: str) -> str:
     item = entry.item
-    lines = [fill(legal(shown_title(item)), _WIDTH), " · ".join(_provenance(entry))]
+    lines = [fill(legal(shown_title(item)), _WIDTH), " · ".join(_provenance(entry, zone))]
     body = excerpt(item.summary or item.content, _EXCERPT_LENGTH)
     lines += [fill(body, _WIDTH)] if body and body != shown_title(item) else []
     lines += [legal(item.link)] if item.link else []
@@ -100,34 +120,39 @@ def _text_entry(entry: EntryView) -> str:
     return "\n".join(lines) + "\n\n"
 
 
-def _html(
-    view: FeedView, entries: tuple[EntryView, ...], address: Address, unsubscribe: str
-) -> tuple[str, ...]:
+def _html(view: FeedView, entries: tuple[EntryView, ...], address: Address, foot: Foot) -> tuple[str, ...]:
     is_full = len(entries) <= _FULL_UP_TO
     page = tag(
         "html",
-        tag("head", tag("meta", charset="utf-8"), tag("title", subject_of(view))),
-        tag("body", _HERE, style="font-family:sans-serif;max-width:40em;margin:auto;line-height:1.5"),
+        tag(
+            "head",
+            tag("meta", charset="utf-8"),
+            tag("meta", name="viewport", content="width=device-width"),
+            tag("meta", name="color-scheme", content="light dark"),
+            tag("title", subject_of(view)),
+            tag("style", _STYLE),
+        ),
+        tag("body", _HERE),
         lang=language_tag(view.language) or None,
     )
     before, _, after = page.rpartition(_HERE)
     return (
-        f"<!doctype html>{before}{tag('h1', view.shown_title, style='font-size:1.2em')}\n",
-        *(_html_entry(entry, is_full=is_full) for entry in entries),
-        f"{tag('hr')}{_html_footer(view, address, unsubscribe)}{after}",
+        f"<!doctype html>{before}{tag('h1', view.shown_title)}\n",
+        *(_html_entry(entry, foot.zone, is_full=is_full) for entry in entries),
+        f"{_html_footer(view, address, foot)}{after}",
     )
 
 
 @lru_cache(maxsize=_KEPT)
-def _html_entry(entry: EntryView, *, is_full: bool) -> str:
+def _html_entry(entry: EntryView, zone: str, *, is_full: bool) -> str:
     item = entry.item
     text = item.content or item.summary
     shown = sanitised(text) if is_full else tag("p", excerpt(text, _EXCERPT_LENGTH))
-    partners = [tag("li", _html_link(each)) for _, each in _partners(entry)]
+    partners = [tag("li", f"{name}: ", _html_link(each)) for name, each in _partners(entry)]
     article = tag(
         "article",
-        tag("h2", _html_link(item), style="font-size:1.05em;margin-bottom:0"),
-        tag("p", " · ".join(_provenance(entry)), style="color:#666;margin-top:0"),
+        tag("h2", _html_link(item)),
+        tag("p", " · ".join(_provenance(entry, zone)), class_="about"),
         shown if text else None,
         tag("ul", partners) if partners else None,
         lang=language_tag(item.language) or None,
@@ -140,21 +165,31 @@ def _html_link(item: Item) -> Html:
     return tag("a", shown_title(item), href=link) if link else tag("span", shown_title(item))
 
 
-def _html_footer(view: FeedView, address: Address, unsubscribe: str) -> Html:
+def _html_footer(view: FeedView, address: Address, foot: Foot) -> Html:
     links = [tag("a", view.shown_title, href=address.page(view.name))] if address.base else []
-    links += [tag("a", "Unsubscribe", href=unsubscribe)] if unsubscribe else []
-    return tag("p", Html(" · ".join(links)), style="color:#666")
+    links += [tag("a", "What was sent", href=foot.log)] if foot.log else []
+    links += [tag("a", "Unsubscribe", href=foot.unsubscribe)] if foot.unsubscribe else []
+    return tag("footer", tag("hr"), tag("p", Html(" · ".join(links)), class_="about"))
 
 
-def _provenance(entry: EntryView) -> list[str]:
+def _provenance(entry: EntryView, zone: str) -> list[str]:
     item = entry.item
     authors = [legal(", ".join(item.authors))] if item.authors else []
-    return [legal(entry.source_name), *authors, _day(item.published or item.arrived)]
+    return [legal(entry.source_name), *authors, _moment(item.published or item.arrived, zone)]
 
 
 def _partners(entry: EntryView) -> list[tuple[str, Item]]:
     return [(name, item) for name, items in entry.annotation for item in items]
 
 
-def _day(time: datetime) -> str:
-    return f"{time:%Y-%m-%d %H:%M}"
+def _moment(time: datetime, zone: str) -> str:
+    return f"{time.astimezone(_clock(zone)):%Y-%m-%d %H:%M %Z}"
+
+
+@lru_cache(maxsize=_KEPT)
+def _clock(zone: str) -> ZoneInfo:
+    """A zone that nobody knows any more is UTC: a message is worth more than its clock."""
+    try:
+        return ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return ZoneInfo("UTC")

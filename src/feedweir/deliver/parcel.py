@@ -23,6 +23,8 @@ class Destination:
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     address: Address = field(default_factory=Address)
     """Where this installation can be reached, for links back."""
+    zone: str = "UTC"
+    """The clock that the reader lives by."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

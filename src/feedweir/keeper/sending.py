@@ -195,6 +195,7 @@ class Sender:
                 target=record.target,
                 options=record.options,
                 address=self._address,
+                zone=str(record.schedule.get("zone") or "UTC"),
             ),
             made_at=open_.made_at,
             view=view,

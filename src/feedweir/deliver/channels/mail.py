@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from email.utils import format_datetime, formataddr
 
 from feedweir.deliver.channels.smtp import SmtpPool
-from feedweir.deliver.digest import digest
+from feedweir.deliver.digest import Foot, digest
 from feedweir.deliver.message import message_bytes
 from feedweir.deliver.parcel import Destination, Parcel
-from feedweir.deliver.unsubscribe import unsubscribe_token
+from feedweir.deliver.unsubscribe import link_token, unsubscribe_token
 from feedweir.errors import DeliveryError
 
 _ADDRESS = re.compile(
@@ -57,7 +57,8 @@ def compose(parcel: Parcel, options: MailOptions) -> bytes:
     """The message for a parcel: the same bytes every time."""
     destination = parcel.destination
     unsubscribe = unsubscribe_link(destination, options)
-    made = digest(parcel.view, destination.address, unsubscribe=unsubscribe, transformed=parcel.transformed)
+    foot = Foot(unsubscribe=unsubscribe, log=log_link(destination, options), zone=destination.zone)
+    made = digest(parcel.view, destination.address, foot=foot, transformed=parcel.transformed)
     headers = {
         "From": formataddr((options.name, options.sender)),
         "To": recipient(destination.target),
@@ -94,6 +95,12 @@ def unsubscribe_link(destination: Destination, options: MailOptions) -> str:
         return ""
     token = unsubscribe_token(options.secret, destination.subscription)
     return destination.address.unsubscribe(token)
+
+
+def log_link(destination: Destination, options: MailOptions) -> str:
+    if not options.secret or not destination.address.base:
+        return ""
+    return destination.address.subscription(link_token(options.secret, destination.subscription, "log"))
 
 
 def return_path(options: MailOptions, subscription: int) -> str:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from feedweir.deliver.digest import digest
+from feedweir.deliver.digest import Foot, digest
 from feedweir.deliver.parcel import Parcel
 from feedweir.errors import DeliveryError
 
@@ -33,7 +33,9 @@ class NotifyChannel:
     newest: int = 0
 
     async def send(self, parcel: Parcel) -> None:
-        made = digest(parcel.view, parcel.destination.address, transformed=parcel.transformed)
+        destination = parcel.destination
+        foot = Foot(zone=destination.zone)
+        made = digest(parcel.view, destination.address, foot=foot, transformed=parcel.transformed)
         taken = await asyncio.to_thread(self.notify, parcel.destination.target, made.subject, made.text)
         if not taken:
             raise DeliveryError("the service did not take the notification")
