@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+import pyarrow as pa
+
 from feedweir.engine.files import replacing
 from feedweir.engine.join_plans import JoinFeed, JoinSet, save_joins
 from feedweir.match import (
@@ -29,6 +31,7 @@ from feedweir.match import (
 )
 from feedweir.match.factored import SourceTree
 from feedweir.match.formulas import Progress
+from feedweir.plan.columns import QueryTable, in_order
 from feedweir.plan.query import Query
 
 KEPT_SETS = 3
@@ -78,8 +81,10 @@ def install_set(
     feeds = tuple(joins)
     shutil.rmtree(joins_path(sets, version), ignore_errors=True)
     save_joins(joins_path(sets, version), feeds)
-    asked = [*queries, *JoinSet(feeds).queries()]
-    write_version(sets, version, asked, trees=plan(asked), progress=progress, frequencies=frequencies)
+    tables = [QueryTable.of(asked).table for asked in (queries, JoinSet(feeds).queries())]
+    table = in_order(pa.concat_tables(tables))
+    trees = plan(QueryTable(table))
+    write_version(sets, version, table, trees=trees, progress=progress, frequencies=frequencies)
     _put_in_force(sets, version, pinned)
 
 

@@ -9,13 +9,15 @@ cheaper.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+import pyarrow as pa
+
 from feedweir.catalog import Catalog, Definition, Failure
 from feedweir.engine.directory import current_version
-from feedweir.engine.join_plans import JoinFeed, compile_plan, load_joins
+from feedweir.engine.join_plans import JoinFeed, load_joins
 from feedweir.engine.sets import (
     Plan,
     change_set,
@@ -25,22 +27,17 @@ from feedweir.engine.sets import (
     open_installed,
     unplanned,
 )
-from feedweir.errors import CompiledSetError, FeedweirError
+from feedweir.errors import CompiledSetError
 from feedweir.keeper.changes import Changed, changes_of
 from feedweir.keeper.lately import Lately
 from feedweir.keeper.merging import Merges
-from feedweir.keeper.names import DefinedNames
+from feedweir.keeper.sharing import processes_for, read_all
 from feedweir.match import forget_merge
 from feedweir.match.formulas import Progress
-from feedweir.plan import expand
-from feedweir.plan.nodes import Node, Source
-from feedweir.plan.query import Query
+from feedweir.plan.columns import SCHEMA, QueryTable
 
 WHOLE_BELOW = 1_000
 """Queries up to which everything is compiled: it takes no longer than a batch, and plans all filters together."""
-
-
-_TOLD_EVERY = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +62,7 @@ def _unheard(done: int, total: int) -> None:
 class Compilation:
     """All feeds that can be compiled, as queries or as joins over queries, and why the others cannot."""
 
-    queries: tuple[Query, ...]
+    queries: QueryTable
     failures: tuple[tuple[str, str], ...]
     joins: tuple[JoinFeed, ...] = ()
 
@@ -193,36 +190,22 @@ def _record(catalog: Catalog, compilation: Compilation, now: datetime) -> None:
 
 
 def compile_definitions(
-    definitions: Iterable[Definition], wanted: set[int] | None = None, *, progress: Progress | None = None
+    definitions: Iterable[Definition],
+    wanted: set[int] | None = None,
+    *,
+    progress: Progress | None = None,
+    n_processes: int | None = None,
 ) -> Compilation:
-    """Every feed, or those wanted, as queries or joins. One that cannot be compiled is reported, the rest goes on."""
+    """Every feed, or those wanted, as queries or joins. One that cannot be compiled is reported, the rest goes on.
+
+    Several processes read them if they are many, or if the caller says so; what comes of it is the same.
+    """
     given = tuple(definitions)
-    names = DefinedNames(given)
-    queries: list[Query] = []
-    joins: list[JoinFeed] = []
-    failures: list[tuple[str, str]] = []
-    for number, definition in enumerate(given):
-        if progress and number % _TOLD_EVERY == 0:
-            progress(number, len(given))
-        if wanted is not None and definition.id not in wanted:
-            continue
-        try:
-            compiled = compile_plan(definition.id, plan_of(definition, names))
-        except FeedweirError as error:
-            failures.append((definition.name, str(error)))
-            continue
-        if isinstance(compiled, JoinFeed):
-            joins.append(compiled)
-        else:
-            queries += _owned(compiled, names.owner_of(definition.name))
-    return Compilation(tuple(queries), tuple(failures), tuple(joins))
-
-
-def _owned(queries: list[Query], owner: str) -> list[Query]:
-    return [replace(query, owner=owner) for query in queries] if owner else queries
-
-
-def plan_of(definition: Definition, names: DefinedNames) -> Node:
-    """The plan of a feed with every virtual feed replaced by its definition."""
-    plan = names.plan_of(definition.name)
-    return Source(definition.name) if plan is None else expand(plan, names.plan_of)
+    places = [place for place, one in enumerate(given) if wanted is None or one.id in wanted]
+    several = processes_for(len(places)) if n_processes is None else n_processes
+    found = read_all(given, places, progress or _unheard, several)
+    return Compilation(
+        QueryTable(pa.Table.from_batches([one.queries for one in found], SCHEMA)),
+        tuple(failure for one in found for failure in one.failures),
+        tuple(join for one in found for join in one.joins),
+    )

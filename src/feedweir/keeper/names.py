@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, Protocol
 
-from feedweir.catalog import Definition
 from feedweir.items.owners import EVERYONE
 from feedweir.language import Query, parse
 from feedweir.language.statements import CreateFeed, RegisterFeed
@@ -13,53 +12,72 @@ from feedweir.plan import build
 from feedweir.plan.nodes import Node
 
 
+class Defined(Protocol):
+    """A definition as the catalog keeps it."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> Literal["source", "virtual"]: ...
+    @property
+    def statement(self) -> str: ...
+
+
 class DefinedNames:
     """Definitions by name; statements of a script add to them as it goes on."""
 
-    def __init__(self, definitions: Iterable[Definition]) -> None:
+    def __init__(self, definitions: Iterable[Defined] = ()) -> None:
         self._definitions = {definition.name: definition for definition in definitions}
         self._statements: dict[str, CreateFeed] = {}
 
+    def find(self, name: str) -> Defined | None:
+        return self._definitions.get(name)
+
     def kind_of(self, name: str) -> Literal["source", "virtual"] | None:
-        definition = self._definitions.get(name)
+        definition = self.find(name)
         return definition.kind if definition else None
 
     def all_names(self) -> Iterable[str]:
         return self._definitions
 
     def query_of(self, name: str) -> Query | None:
-        if self.kind_of(name) != "virtual":
+        definition = self.find(name)
+        if definition is None or definition.kind != "virtual":
             return None
-        return self._statement(name).query
+        if name not in self._statements:
+            self._statements[name] = created_by(definition)
+        return self._statements[name].query
 
-    def owner_of(self, name: str) -> str:
-        """Whose a feed is, as its statement says."""
-        if self.kind_of(name) == "virtual":
-            return self._statement(name).owner
-        text = self._definitions[name].statement
-        if " for " not in text:
-            return EVERYONE  # without reading the statements of all sources
-        (statement,) = parse(text)
-        return statement.owner if isinstance(statement, RegisterFeed) else EVERYONE
+    def statement_of(self, definition: Defined) -> CreateFeed:
+        """The statement of a virtual feed; it is remembered only if another feed has asked for it."""
+        return self._statements.get(definition.name) or created_by(definition)
 
     def plan_of(self, name: str) -> Node | None:
         """The plan of a virtual feed as it was written."""
         query = self.query_of(name)
         return None if query is None else build(query, self, feed=name)
 
-    def _statement(self, name: str) -> CreateFeed:
-        if name not in self._statements:
-            (statement,) = parse(self._definitions[name].statement)
-            assert isinstance(statement, CreateFeed), (
-                "a virtual feed is kept as the statement that creates it"
-            )
-            self._statements[name] = statement
-        return self._statements[name]
-
-    def put(self, definition: Definition) -> None:
+    def put(self, definition: Defined) -> None:
         self._definitions[definition.name] = definition
         self._statements.pop(definition.name, None)
 
     def remove(self, name: str) -> None:
         self._definitions.pop(name, None)
         self._statements.pop(name, None)
+
+
+def created_by(definition: Defined) -> CreateFeed:
+    """The statement of a virtual feed, read."""
+    (statement,) = parse(definition.statement)
+    assert isinstance(statement, CreateFeed), "a virtual feed is kept as the statement that creates it"
+    return statement
+
+
+def owner_of_source(definition: Defined) -> str:
+    """Whose a source is, as its statement says."""
+    if " for " not in definition.statement:
+        return EVERYONE  # without reading the statements of all sources
+    (statement,) = parse(definition.statement)
+    return statement.owner if isinstance(statement, RegisterFeed) else EVERYONE

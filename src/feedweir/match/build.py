@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -42,6 +40,7 @@ from feedweir.match.segment_trees import cuts_of, node_atoms, segments_of
 from feedweir.match.selectivity import SCOPED, Frequencies, Rarity, probability_of_unseen
 from feedweir.match.trie import MAX_DEPTH, trie_of
 from feedweir.plan.predicates import Contains, Term
+from feedweir.plan.uncollected import uncollected
 
 _WIDE_FORM = 256
 
@@ -64,21 +63,8 @@ def build_index(
     trees: Iterable[SourceTree] = (),
 ) -> tuple[Index, list[Note]]:
     """The index of a sorted table of queries, with trees for some of the sources, and notes about some queries."""
-    with _uncollected():
+    with uncollected():
         return _built(table, frequencies, progress, trees)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Millions of small values are made that nothing but them refers to: looking for cycles among them takes half
-    of the time and finds none."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _built(

@@ -1,5 +1,5 @@
 """The short way for plain queries: those that want all or any of a few words, anywhere or in attributes, of all or of
-some sources. They are compiled column by column, without an object for any of them."""
+some sources, or everything of some. They are compiled column by column, without an object for any of them."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def _may_be_plain(table: pa.Table, excepted: Iterable[int], with_attributes: boo
     n_terms, n_sources = (_lengths(table.column(name)) for name in ("terms", "sources"))
     is_any = np.asarray(table.column("is_any"))
     n_atoms = np.where(is_any, 1, n_terms) + (n_sources > 0)
-    is_plain: Array = (n_terms > 0) & (n_terms <= _MOST_ANY) & (n_atoms <= MAX_DEPTH)
-    is_plain &= n_sources <= _MOST_SOURCES
+    is_plain: Array = np.asarray(pc.is_valid(table.column("terms"))) & (n_sources <= _MOST_SOURCES)
+    is_plain &= (n_terms <= _MOST_ANY) & (n_atoms > 0) & (n_atoms <= MAX_DEPTH)
     if not with_attributes:
         is_plain &= np.asarray(pc.is_null(table.column("attributes")))
     is_plain[np.fromiter(excepted, np.int64)] = False

@@ -2,8 +2,8 @@
 
 What asks for words only lies open, so that it can be compiled without an object for every query: `terms` in clauses of
 `sizes` terms, each clause about one of `attributes`; all of it is wanted, or any (`is_any`). Without `sizes` it is one
-clause, without `attributes` all are about the whole item. Any other predicate is kept as text. Nothing is lost: a query
-comes back as it was.
+clause, without `attributes` all are about the whole item; who wants everything has no terms. Any other predicate is
+kept as text. Nothing is lost: a query comes back as it was.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 import pyarrow as pa
 
-from feedweir.plan.predicates import And, Contains, Or, Predicate, Term
+from feedweir.plan.predicates import TRUE, And, Contains, Or, Predicate, Term
 from feedweir.plan.query import Query
 from feedweir.plan.wire import predicate_from_json, predicate_to_json
 
@@ -50,7 +50,7 @@ def wording_of(predicate: Predicate) -> Wording | None:
         return _wording((predicate,), 1 == predicate.at_least < len(predicate.terms))
     if (type(predicate) is And or type(predicate) is Or) and len(predicate.parts) > 1:
         return _wording(predicate.parts, type(predicate) is Or)
-    return None
+    return Wording([], None, None, False) if predicate == TRUE else None
 
 
 def _wording(parts: tuple[Predicate, ...], is_any: bool) -> Wording | None:
@@ -73,6 +73,8 @@ def _wording(parts: tuple[Predicate, ...], is_any: bool) -> Wording | None:
 
 
 def predicate_of(wording: Wording) -> Predicate:
+    if not wording.terms:
+        return TRUE
     sizes = wording.sizes or [len(wording.terms)]
     attributes = wording.attributes or [None] * len(sizes)
     texts = iter(wording.terms)
