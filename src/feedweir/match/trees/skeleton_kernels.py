@@ -70,7 +70,8 @@ def _row(length, skeletons):  # type: ignore[no-untyped-def]
     row = first + skeletons.replaced[0] % _WAYS
     skeletons.replaced[0] += 1
     lengths[row] = length
-    keys[row, :length] = key[:length]
+    for place in range(length):
+        keys[row, place] = key[place]
     return row, False
 
 
