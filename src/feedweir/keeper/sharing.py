@@ -47,11 +47,15 @@ def processes_for(n_definitions: int) -> int:
 
 
 def read_all(
-    definitions: Sequence[Defined], wanted: Sequence[int], progress: Progress, n_processes: int
+    definitions: Sequence[Defined],
+    wanted: Sequence[int],
+    progress: Progress,
+    n_processes: int,
+    share: int = SHARE,
 ) -> list[Reading]:
     """The wanted definitions, by place, share by share and in order; they may name any of the others."""
     names = DefinedNames(definitions)
-    shares = _Shares(np.array(wanted, np.int64), progress)
+    shares = _Shares(np.array(wanted, np.int64), share, progress)
 
     def read_here(number: int) -> Reading:
         return read([definitions[place] for place in shares.places(number)], names)
@@ -73,17 +77,18 @@ class _Shares:
     """The wanted definitions cut into shares, and who hears how many of these have been read."""
 
     wanted: np.ndarray[tuple[int], np.dtype[np.int64]]
+    size: int
     progress: Progress
 
     def __len__(self) -> int:
-        return -(-len(self.wanted) // SHARE)
+        return -(-len(self.wanted) // self.size)
 
     def places(self, number: int) -> list[int]:
-        found: list[int] = self.wanted[number * SHARE : (number + 1) * SHARE].tolist()
+        found: list[int] = self.wanted[number * self.size : (number + 1) * self.size].tolist()
         return found
 
     def tell(self, n_read: int) -> None:
-        self.progress(min(n_read * SHARE, len(self.wanted)), len(self.wanted))
+        self.progress(min(n_read * self.size, len(self.wanted)), len(self.wanted))
 
 
 # Handing out
@@ -108,7 +113,7 @@ _FIELDS = [(one.name, one.type) for one in _SCHEMA]
 def _read_together(
     directory: Path, shares: _Shares, read_here: Callable[[int], Reading], n_others: int
 ) -> list[Reading]:
-    others = [_started(directory) for _ in range(n_others)]
+    others = [_started(directory, shares.size) for _ in range(n_others)]
     found: dict[int, Reading] = {}
 
     def tell() -> None:
@@ -131,10 +136,10 @@ def _read_together(
     return [found[number] for number in range(len(shares))]
 
 
-def _started(directory: Path) -> subprocess.Popen[bytes]:
+def _started(directory: Path, share: int) -> subprocess.Popen[bytes]:
     code = "import sys; from feedweir.keeper.sharing import read_shares; read_shares(*sys.argv[1:])"
     return subprocess.Popen(
-        [sys.executable, "-c", code, str(directory), str(os.getpid())],
+        [sys.executable, "-c", code, str(directory), str(share), str(os.getpid())],
         stdin=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
@@ -174,12 +179,12 @@ def _taken_in(directory: Path, number: int) -> Reading | None:
 # In the other process
 
 
-def read_shares(path: str, parent: str) -> None:
+def read_shares(path: str, share: str, parent: str) -> None:
     """Read one share after the other, as long as there are any and somebody waits for them."""
     gc.disable()
     directory = Path(path)
     given = _Given(pa.ipc.open_file(pa.memory_map(str(directory / "given"))).read_all())
-    shares = _Shares(np.load(directory / "wanted.npy", mmap_mode="r"), lambda done, total: None)
+    shares = _Shares(np.load(directory / "wanted.npy", mmap_mode="r"), int(share), lambda done, total: None)
     for number in _claimed(directory, len(shares)):
         if os.getppid() != int(parent):
             return
