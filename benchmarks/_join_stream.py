@@ -99,7 +99,7 @@ def measured(
         alone = _in_process(directories[1])
         state = sum(path.stat().st_size for path in directories[0].joins.rglob("*") if path.is_file())
         stores = [Store(directory.root) for directory in directories]
-        rows = [store.made_table(store.manifests()) for store in stores]
+        rows = [store.joined.made_table(store.manifests()) for store in stores]
         return {
             "joins": len(feeds),
             "items_per_s": round(spark),

@@ -146,7 +146,7 @@ def _measured(feeds: Sequence[JoinFeed], stream: Sequence[Sequence[_News]], alon
         seconds, items = _run(directory)
         store = Store(directory.root)
         elements = store.element_table(store.manifests()).num_rows
-        joined = store.annotation_table(store.manifests()).num_rows
+        joined = store.joined.annotation_table(store.manifests()).num_rows
         chosen = [
             feeds[place] for place in np.linspace(0, len(feeds) - 1, min(alone, len(feeds))).astype(int)
         ]
@@ -197,7 +197,7 @@ def _alone(store: Store, feeds: Sequence[JoinFeed]) -> tuple[float, bool]:
             seconds += hits[0] if place else 0.0
             found |= hits[1]
         seqs = sorted(store.seqs(feed.feed).tolist())
-        agree &= seqs == sorted(found) and store.annotations(feed.feed, seqs) == found
+        agree &= seqs == sorted(found) and store.joined.annotations(feed.feed, seqs) == found
     return seconds / max(len(feeds), 1) / max(later, 1), agree
 
 

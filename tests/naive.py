@@ -424,6 +424,28 @@ def merged(elements: Iterable[Element]) -> list[Element]:
     return [found[place] for place in sorted(found)]
 
 
+def as_read(elements: Iterable[Element], items: Sequence[Item]) -> list[Element]:
+    """As a reader sees a feed, newest first: each item once, as it was worded last, with what any of its wordings was
+    joined with; of an edited partner the last of those wordings."""
+    name = {item.seq: (item.source, item.identity) for item in items}
+    latest: dict[tuple[str, str], Item] = {}
+    joined: dict[tuple[str, str], dict[str, dict[tuple[str, str], int]]] = {}
+    for element in elements:
+        own = element.item.source, element.item.identity
+        latest[own] = element.item
+        for identifier, seqs in element.annotation:
+            of_join = joined.setdefault(own, {}).setdefault(identifier, {})
+            for seq in seqs:
+                of_join[name[seq]] = max(seq, of_join.get(name[seq], 0))
+    found = sorted(latest.items(), key=lambda pair: pair[1].seq, reverse=True)
+    return [
+        Element(
+            item, tuple((join, tuple(seqs.values())) for join, seqs in sorted(joined.get(own, {}).items()))
+        )
+        for own, item in found
+    ]
+
+
 def constructed(
     documents: Sequence[Item], select: str, way: Mapping[str, str], items: Iterable[Item]
 ) -> Item:

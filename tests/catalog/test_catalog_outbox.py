@@ -280,3 +280,22 @@ def test_the_next_time_of_a_subscription_survives_and_is_no_version(catalog: Cat
     assert catalog.subscriptions.due(later(4), {"mail": 10}) == ()
     assert catalog.subscriptions.due(later(5), {"mail": 10}) == (id_,)
     assert catalog.feeds.version() == version
+
+
+def test_readers_are_told_by_feed_however_many_pages_they_take(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("feedweir.catalog.subscriptions.CHUNK", 3)
+    catalog.feeds.add(
+        [
+            NewFeed(name=name, kind="source", statement="register", created_at=NOW)
+            for name in ("a", "b", "c", "news")
+        ]
+    )
+    new = [replace(subscription(), feed=feed) for feed in (*"abab", *"aaac", "news")]
+    ids = [catalog.subscriptions.add(one) for one in new]
+    catalog.subscriptions.add(replace(subscription("stream"), feed="a"))
+    feeds = {name: catalog.feeds.named(name).id for name in "abc"}
+    found = list(catalog.subscriptions.to_deliver([*feeds.values(), 99]))
+    told = [(feeds[one.feed], id_) for one, id_ in zip(new, ids, strict=True) if one.feed in feeds]
+    assert found == sorted(told)

@@ -21,7 +21,8 @@ from feedweir.items.schema import items_of
 from feedweir.keeper.names import DefinedNames
 from feedweir.keeper.weir import Weir
 from feedweir.language import format_statement, parse
-from tests.naive import elements_of
+from feedweir.plan.nodes import Node
+from tests.naive import as_read, elements_of
 
 START = datetime(2026, 6, 1, tzinfo=UTC)
 STATEMENTS = """
@@ -70,7 +71,7 @@ titles = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
 items = st.builds(
     Told,
     st.sampled_from(SOURCES),
-    st.integers(0, 30),
+    st.integers(0, 9),
     titles,
     links | st.integers(0, 99).map("http://b.example/{}".format),
     st.sampled_from([0, 0, 1, 4, -2, 30]),
@@ -96,20 +97,52 @@ def published(weir: Weir) -> Feeds:
     for name in FEEDS:
         id_ = weir.catalog.feeds.named(name).id
         seqs = sorted(weir.store.seqs(id_).tolist())
-        annotations = weir.store.annotations(id_, seqs)
+        annotations = weir.store.joined.annotations(id_, seqs)
         feeds[name] = [(seq, annotations.get(seq, {})) for seq in seqs]
     return feeds
 
 
 def obvious(weir: Weir) -> Feeds:
-    _, definitions = weir.catalog.feeds.definitions()
-    names = DefinedNames(definitions)
-    plans = {one.name: plan for one in definitions if (plan := names.plan_of(one.name)) is not None}
+    plans = plans_of(weir)
     stream = list(items_of(weir.store.item_table(weir.store.manifests())))
     return {
         name: [(e.item.seq, dict(e.annotation)) for e in elements_of(plans[name], stream, plans)]
         for name in FEEDS
     }
+
+
+Read: TypeAlias = dict[str, list[tuple[int, dict[str, list[int]]]]]
+
+
+def read(weir: Weir) -> Read:
+    """Feeds as readers see them; in which order partners stand does not matter."""
+    feeds: Read = {}
+    for name in FEEDS:
+        shown = weir.shelves.feed(name, 1_000)
+        assert shown is not None
+        feeds[name] = [
+            (entry.item.seq, {join: sorted(one.seq for one in found) for join, found in entry.annotation})
+            for entry in shown.entries
+        ]
+    return feeds
+
+
+def obviously_read(weir: Weir) -> Read:
+    plans = plans_of(weir)
+    stream = list(items_of(weir.store.item_table(weir.store.manifests())))
+    return {
+        name: [
+            (e.item.seq, {join: sorted(seqs) for join, seqs in e.annotation})
+            for e in as_read(elements_of(plans[name], stream, plans), stream)
+        ]
+        for name in FEEDS
+    }
+
+
+def plans_of(weir: Weir) -> dict[str, Node]:
+    _, definitions = weir.catalog.feeds.definitions()
+    names = DefinedNames(definitions)
+    return {one.name: plan for one in definitions if (plan := names.plan_of(one.name)) is not None}
 
 
 STORY = [
@@ -135,6 +168,7 @@ def test_one_process_tells_each_story_once_as_the_obvious_meaning_says(
         compact(weir.store)
         run(weir, history[6:], size, now)
         assert published(weir) == obvious(weir)
+        assert read(weir) == obviously_read(weir)
 
 
 def test_a_story_lists_all_its_sources_also_those_that_told_it_later(tmp_path: Path) -> None:
@@ -149,6 +183,38 @@ def test_a_story_lists_all_its_sources_also_those_that_told_it_later(tmp_path: P
         ]
     # The second of the Post is no story told again, but another item of the same source; the last came after a week.
     assert told == [("Crier", "5", []), ("Post", "4", []), ("Post", "1", ["Crier", "Notes"])]
+
+
+EDITED = [
+    Told("Post", 1, "river flood tonight", "http://a.example/1", 0),
+    Told("Crier", 2, "the crier on floods", "http://a.example/1", 1),
+    Told("Post", 1, "river flood tonight (corrected)", "http://a.example/1", 200),
+    Told("Notes", 3, "river flood", "http://a.example/1", 1),
+    Told("Notes", 3, "river flood, a note", "http://a.example/1", 1),
+    *(Told("Crier", 10 + number, f"otter {number}", f"http://b.example/{number}", 0) for number in range(30)),
+]
+"""The first teller is edited after a week, when its first wording is out of the window; then a later one is."""
+
+
+def test_an_edit_of_its_first_teller_takes_no_source_from_a_story(tmp_path: Path) -> None:
+    with Weir.open(tmp_path, clock=lambda: START) as weir:
+        weir.execute(STATEMENTS)
+        run(weir, EDITED, 1)
+        compact(weir.store)
+        shown = weir.shelves.feed("Once", 100)
+        once = weir.catalog.feeds.named("Once").id
+        ((_, mine),) = [
+            (seq, entries)
+            for seq, entries in weir.shelves.elements(once, weir.store.seqs(once).tolist()).items()
+            if entries[0].item.title == "river flood tonight"
+        ]
+        assert shown is not None
+        assert read(weir) == obviously_read(weir)
+    (story,) = [entry for entry in shown.entries if entry.item.identity == "1"]
+    assert story.item.title == "river flood tonight (corrected)"
+    told = [(item.source, item.title) for item in story.partners]
+    assert told == [("Crier", "the crier on floods"), ("Notes", "river flood, a note")]
+    assert mine[0].partners == story.partners, "what was to be sent of the first wording has them, too"
 
 
 def test_spark_tells_each_story_once(spark: SparkSession, tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ def published(weir: Weir) -> Feeds:
     for name in JOINED:
         id_ = weir.catalog.feeds.named(name).id
         seqs = sorted(weir.store.seqs(id_).tolist())
-        annotations = weir.store.annotations(id_, seqs)
+        annotations = weir.store.joined.annotations(id_, seqs)
         shown = weir.shelves.elements(id_, seqs)
         feeds[name] = [(seq, annotations.get(seq, {}), [entry.item for entry in shown[seq]]) for seq in seqs]
     return feeds

@@ -30,6 +30,7 @@ QUERIES = (
     "from Post | Notes where title contains 'river'",
     "from * where search 'flood -otter'",
     "create feed Unborn from (Alike | Followed) as $r where $r[not (title contains 'music')]",
+    "create feed Unborn from distinct last 9 hours (Post | Crier | Notes)",
 )
 
 
@@ -59,7 +60,7 @@ def test_a_back_test_finds_what_the_live_feed_got(history: list[Entry]) -> None:
             shown = weir.shelves.elements(record.id, live)
             entries = [entry.item for seq in live for entry in reversed(shown[seq])]
             assert [sample.item for sample in trial.samples] == entries[:20]
-            annotations = weir.store.annotations(record.id, live)
+            annotations = weir.store.joined.annotations(record.id, live)
             found = [dict(sample.annotation) for sample in trial.samples]
             assert found == [annotations.get(item.seq, {}) for item in entries[:20]]
             days = Counter(item.arrived.date() for item in items_in(weir) if item.seq in live)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Text, insert, select, update
+from sqlalchemy import Connection, Text, insert, select, tuple_, update
 
 from feedweir.catalog import history, names, outbox, rhythms, tables
 from feedweir.catalog.columns import canonical_json, microseconds, moment, storable
@@ -20,7 +20,7 @@ from feedweir.catalog.records import (
     SubscriptionRecord,
     SubscriptionStatus,
 )
-from feedweir.catalog.rows import chunks, take_numbers
+from feedweir.catalog.rows import CHUNK, chunks, take_numbers
 from feedweir.errors import CatalogError
 
 _subscription = tables.subscription
@@ -76,18 +76,22 @@ class Subscriptions:
 
         return self._database.read(read)
 
-    def to_deliver(self, feed_ids: Iterable[int]) -> tuple[SubscriptionRecord, ...]:
-        """The active subscriptions to these feeds that something is sent to; a stream is fetched."""
+    def to_deliver(self, feed_ids: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """(feed, subscription) of the active subscriptions to these feeds that something is sent to (a stream is
+        fetched), by feed; however many there are, only some are held at a time."""
+        for chunk in chunks(sorted(set(feed_ids))):
+            page = self._readers(chunk, (0, 0))
+            while page:
+                yield from page
+                page = self._readers(chunk, page[-1]) if len(page) == CHUNK else []
 
-        def read(connection: Connection) -> tuple[SubscriptionRecord, ...]:
-            found: list[SubscriptionRecord] = []
-            for chunk in chunks(sorted(set(feed_ids))):
-                query = select(_subscription).where(_subscription.c.feed_id.in_(chunk))
-                query = query.where(_subscription.c.status == "active", _subscription.c.channel != "stream")
-                found += [SubscriptionRecord(**row._mapping) for row in connection.execute(query)]
-            return tuple(sorted(found, key=lambda record: record.id))
-
-        return self._database.read(read)
+    def _readers(self, feed_ids: Sequence[int], after: tuple[int, int]) -> list[tuple[int, int]]:
+        """Some (feed, subscription) that come after another; read by themselves, so that no writer waits for long."""
+        of, id_ = _subscription.c.feed_id, _subscription.c.id
+        query = select(of, id_).where(of.in_(feed_ids), tuple_(of, id_) > after)
+        query = query.where(_subscription.c.status == "active", _subscription.c.channel != "stream")
+        query = query.order_by(of, id_).limit(CHUNK)
+        return [(row[0], row[1]) for row in self._database.read(lambda one: one.execute(query).all())]
 
     def as_of(self, version: int) -> tuple[SubscriptionRecord, ...]:
         """The subscriptions that a batch of this version delivers to, paused ones included."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 from feedweir.engine.batches import Manifest
 from feedweir.engine.comparing import Compared
 from feedweir.engine.store import Store
-from feedweir.engine.streams import StreamLog
+from feedweir.engine.streams import StreamLog, Streams
 from feedweir.items.model import Item
 from feedweir.items.schema import ITEM_SCHEMA, items_of
 
@@ -26,8 +26,7 @@ class BatchFiles:
         self._tables: dict[tuple[str, ...], pa.Table] = {}
 
     @cached_property
-    def elements(self) -> pa.Table:
-        """Of streams."""
+    def streams(self) -> Streams:
         return self._streams.read(self.manifest.upto, self.manifest.version)
 
     @property

@@ -68,9 +68,9 @@ def _merge(store: Store, run: list[Manifest]) -> None:
     if merged.item_files:
         store.write_items(merged.item_files[0], store.item_table(run))
     if merged.annotation_files:
-        store.write_annotations(merged.annotation_files[0], store.annotation_table(run))
+        store.joined.write_annotations(merged.annotation_files[0], store.joined.annotation_table(run))
     if merged.made_files:
-        store.write_made(merged.made_files[0], store.made_table(run))
+        store.joined.write_made(merged.made_files[0], store.joined.made_table(run))
     store.publish(merged)
     for manifest in run:
         store.forget(manifest, with_manifest=manifest is not newest)

@@ -6,7 +6,7 @@ in which they were constructed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from feedweir.engine.comparing import Compared, ReadTable
 from feedweir.engine.constructed import Construction, Place, item_of, under_a_root
+from feedweir.engine.joined_log import Annotations
 from feedweir.engine.patterns import Times
 from feedweir.engine.witnessing import WitnessRows
 from feedweir.items.model import Item
@@ -28,6 +29,12 @@ ReadItems = Callable[[Sequence[int]], Mapping[int, Item]]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+
+
+IsIn = Callable[[Longs, Longs], NDArray[np.bool_]]
+"""Which pairs of a feed and a number are elements of earlier batches."""
+ReadAnnotations = Callable[[int, Sequence[int]], Annotations]
+"""With what elements of a feed, by their numbers, were joined by earlier batches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,8 @@ class JoinInput:
     """Reads items of earlier batches."""
     older_columns: ReadTable
     """Reads columns of items of earlier batches."""
+    is_in: IsIn
+    annotations: ReadAnnotations
 
 
 class BatchDocuments:
@@ -127,6 +136,19 @@ class BatchDocuments:
             item = self._items[int(self._seq[row])] if plain else item_of(self.construction(row), self._items)
             self._readings[row] = Reading(item)
         return [self._readings[row] for row in asked]
+
+    def older(self, seq: int) -> Reading:
+        """An item of an earlier batch."""
+        self._fetch([seq])
+        return Reading(self._items[seq])
+
+    def were_in(self, feeds: Longs, seqs: Longs) -> NDArray[np.bool_]:
+        """Which of these are elements that earlier batches put into feeds."""
+        return self._batch.is_in(feeds, seqs)
+
+    def noted(self, feed: int, seq: int) -> Collection[str]:
+        """The joins of which an element of an earlier batch has partners in a feed."""
+        return self._batch.annotations(feed, [seq]).get(seq, {})
 
     def side_by_side(self, parts: Sequence[Construction | int]) -> str:
         """Items, by their numbers, and constructed documents under a new root."""

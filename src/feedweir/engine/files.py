@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+_PATIENCE = 3
+T = TypeVar("T")
+
+
+def again_if_gone(read: Callable[[], T]) -> T:
+    """A compaction may take a file away between the look at its manifest and the look at it: the next look is good."""
+    for _ in range(_PATIENCE):
+        try:
+            return read()
+        except FileNotFoundError:
+            continue
+    return read()
 
 
 @contextmanager

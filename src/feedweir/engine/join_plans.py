@@ -169,17 +169,16 @@ class JoinSet:
             self.made[key] = Stream(key, named, reads, round, depth + is_annotating)
 
 
-def shown_with_partners(joins: JoinSet, root: int) -> set[int]:
-    """The made streams whose elements a feed shows with what was joined to them: not those of windows."""
-    shown: set[int] = set()
-    waiting = [root]
-    while waiting:
-        stream = joins.made.get(waiting.pop())
-        if stream is None or isinstance(stream.node, PatternJoin) or is_construction(stream.node):
-            continue
-        shown.add(stream.key)
-        waiting += stream.inputs[:1] if isinstance(stream.node, AnnotationJoin) else stream.inputs
-    return shown
+def ways_to(joins: JoinSet, root: int, key: int) -> tuple[tuple[Stream, ...], ...]:
+    """Through which streams, from its own on, a feed shows the elements of a stream with what was joined to them: not
+    as those of a window, nor in documents that were made of them."""
+    if root == key:
+        return ((),)
+    stream = joins.made.get(root)
+    if stream is None or isinstance(stream.node, PatternJoin) or is_construction(stream.node):
+        return ()
+    shown = stream.inputs[:1] if isinstance(stream.node, AnnotationJoin) else stream.inputs
+    return tuple((stream, *way) for input in shown for way in ways_to(joins, input, key))
 
 
 def shard_of(plan: Node) -> int:

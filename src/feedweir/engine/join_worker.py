@@ -129,22 +129,17 @@ class JoinWorker:
 
     def _input(self, joins: JoinSet, manifest: Manifest, shard: int, state: JoinState) -> JoinInput:
         batch = self._opened(manifest)
-        elements = batch.elements
-        keys, seqs = elements.column("feed").to_numpy(), elements.column("seq").to_numpy()
-        low, high = (np.searchsorted(keys, list(joins.found), side) for side in ("left", "right"))
         return JoinInput(
             number=manifest.upto,
-            found={
-                key: seqs[first:last]
-                for key, first, last in zip(joins.found, low.tolist(), high.tolist(), strict=True)
-                if first < last
-            },
+            found=batch.streams.members(joins.found),
             times=times_of(batch.times, max(state.patterns.clock, state.windows.clock)),
             witnesses=self._witnesses.read(manifest.upto, manifest.version, shard),
             items=batch.items,
             compared=batch.compared,
             older=lambda seqs: {item.seq: item for item in items_of(self._store.items(seqs))},
             older_columns=lambda seqs, names: self._store.items(seqs).select(list(names)),
+            is_in=self._store.is_in,
+            annotations=self._store.joined.annotations,
         )
 
     def _opened(self, manifest: Manifest) -> BatchFiles:
@@ -158,9 +153,9 @@ class JoinWorker:
         if joined.elements.num_rows:
             self._store.write_elements(name, joined.elements)
         if joined.annotations.num_rows:
-            self._store.write_annotations(name, joined.annotations)
+            self._store.joined.write_annotations(name, joined.annotations)
         if joined.made.num_rows:
-            self._store.write_made(name, joined.made)
+            self._store.joined.write_made(name, joined.made)
         return ShardReceipt(
             shard,
             name,

@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 from feedweir.engine.annotating import Late
 from feedweir.engine.documents import BatchDocuments
 from feedweir.engine.elements import Elements, no_notes
-from feedweir.engine.join_plans import JoinSet, shown_with_partners
+from feedweir.engine.join_plans import JoinSet, Stream, ways_to
+from feedweir.engine.joined_log import ANNOTATION_SCHEMA, MADE_SCHEMA
 from feedweir.engine.patterns import PatternState
-from feedweir.engine.store import ANNOTATION_SCHEMA, ELEMENT_SCHEMA, MADE_SCHEMA
+from feedweir.engine.store import ELEMENT_SCHEMA
 from feedweir.join.annotation_state import WindowState
+from feedweir.match.meaning import holds
+from feedweir.plan.nodes import AnnotationJoin, Block, Filter, Node, Union
 
 Longs = NDArray[np.int64]
 _NONE = np.empty(0, np.int64)
@@ -52,13 +55,16 @@ def element_table(feeds: Mapping[int, Elements], documents: BatchDocuments) -> p
 
 def annotation_table(
     feeds: Mapping[int, Elements],
-    late: Iterable[tuple[int, Late]],
+    late: Iterable[LateNote],
     documents: BatchDocuments,
     names: Sequence[str],
 ) -> pa.Table:
     """(feed, seq, item, join, partner), each once, by all of these."""
     place = {name: number for number, name in enumerate(names)}
-    more = [(feed, one.seq, one.item, place[one.identifier], one.partner) for feed, one in late]
+    more = [
+        (note.feed, note.late.seq, note.late.item, place[note.late.identifier], note.late.partner)
+        for note in _of_elements(list(late), documents)
+    ]
     noted = {feed: elements.notes for feed, elements in feeds.items() if len(elements.notes)}
     feed = np.repeat(np.array(list(noted), np.int64), [len(notes) for notes in noted.values()])
     notes = np.concatenate([no_notes(), *noted.values()])
@@ -94,13 +100,49 @@ def made_table(feeds: Mapping[int, Elements], documents: BatchDocuments) -> pa.T
     )
 
 
-def late_rows(joins: JoinSet, late: Sequence[Late]) -> Iterable[tuple[int, Late]]:
+@dataclass(frozen=True, slots=True)
+class LateNote:
+    """What an element of an earlier batch has found only now, for a feed that may show it."""
+
+    feed: int
+    late: Late
+    ways: tuple[tuple[Stream, ...], ...]
+    """On which it may have come from the story to the feed."""
+
+
+def late_rows(joins: JoinSet, late: Sequence[Late]) -> Iterable[LateNote]:
     """By feed what elements of earlier batches have found only now."""
-    if not late:
-        return
-    for feed, root in joins.roots:
-        told = shown_with_partners(joins, root)
-        yield from ((feed, one) for one in late if one.stream in told)
+    streams = sorted({one.stream for one in late})
+    for feed, root in joins.roots if streams else ():
+        ways = {key: found for key in streams if (found := ways_to(joins, root, key))}
+        yield from (LateNote(feed, one, ways[one.stream]) for one in late if one.stream in ways)
+
+
+def _of_elements(notes: list[LateNote], documents: BatchDocuments) -> list[LateNote]:
+    """Those of elements that came from their stories into the feed."""
+    feeds = np.array([note.feed for note in notes], np.int64)
+    is_in = documents.were_in(feeds, np.array([note.late.seq for note in notes], np.int64))
+    return [
+        note
+        for note, is_here in zip(notes, is_in.tolist(), strict=True)
+        if is_here and _came(note, documents)
+    ]
+
+
+def _came(note: LateNote, documents: BatchDocuments) -> bool:
+    """Whether an element of a feed came on one of these ways: where ways meet, it may have come on another."""
+    if not any(isinstance(stream.node, Union) for way in note.ways for stream in way):
+        return True
+    return any(all(_passed(stream.node, note, documents) for stream in way) for way in note.ways)
+
+
+def _passed(node: Node, note: LateNote, documents: BatchDocuments) -> bool:
+    match node:
+        case Filter(_, predicate) | Block(_, predicate, ""):
+            return holds(predicate, documents.older(note.late.seq))
+        case AnnotationJoin(identifier=name):
+            return name in documents.noted(note.feed, note.late.seq)
+    return True
 
 
 def in_order(*tables: pa.Table) -> pa.Table:

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from feedweir.engine.store import ELEMENT_SCHEMA, MADE_SCHEMA
+from feedweir.engine.joined_log import MADE_SCHEMA
+from feedweir.engine.store import ELEMENT_SCHEMA
 from feedweir.join.rows import ranges
 
 Longs = NDArray[np.int64]

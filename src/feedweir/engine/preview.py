@@ -6,34 +6,30 @@ The same matcher and the same join step as in the pipeline run over the item log
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import date
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from feedweir.engine.annotating import AnnotationStages
 from feedweir.engine.batches import Manifest
-from feedweir.engine.comparing import Compared
 from feedweir.engine.constructed import PATTERN, items_shown, parts_of
-from feedweir.engine.documents import JoinInput
 from feedweir.engine.join_plans import JoinFeed, JoinSet, compile_plan
-from feedweir.engine.joined import JoinState
-from feedweir.engine.joining import join_batch
-from feedweir.engine.patterns import PatternRounds, PatternState, times_of
+from feedweir.engine.joined import Joined
+from feedweir.engine.joined_log import Annotations, Made, annotations_in, made_in
+from feedweir.engine.replaying import Replay
 from feedweir.engine.stage import match_items
-from feedweir.engine.store import Annotations, Made, Store, made_in
-from feedweir.engine.witnessing import witnesses_in
+from feedweir.engine.store import Store
 from feedweir.items.model import Item
 from feedweir.items.numbering import segment_of
-from feedweir.items.schema import ITEM_SCHEMA, items_of
-from feedweir.join.annotation_state import WindowState
+from feedweir.items.schema import items_of
 from feedweir.match import CompiledSet
 from feedweir.match.compiled import compiled_in_memory
 from feedweir.match.store import table_of
-from feedweir.plan.nodes import Node
+from feedweir.plan.nodes import Distinct, Node
+from feedweir.plan.walk import postorder
 
 _THIS = 0
 """The key of the feed that is tried out."""
@@ -83,13 +79,15 @@ def preview(plan: Node, store: Store, *, items: int = 1_000, samples: int = 20) 
 
 def element_at(plan: Node, store: Store, seq: int) -> StoredElement | None:
     """The element of that number in an expanded plan, if it is there: what the live feed would have."""
-    manifests = [one for one in reversed(store.manifests()) if one.after < segment_of(seq)]
+    goes_on = any(isinstance(node, Distinct) for node in postorder(plan))
+    manifests = [one for one in reversed(store.manifests()) if goes_on or one.after < segment_of(seq)]
+    partners: dict[str, tuple[int, ...]] = {}
+    shown: list[SampleMatch] = []
     for hits in _found(plan, manifests, store, after=None):
+        partners = _both(partners, hits.annotations.get(seq, {})) | _parts(seq, hits.made)
         if seq in hits.seqs:
-            partners = {**hits.annotations.get(seq, {}), **_parts(seq, hits.made)}
             shown = _samples(list(items_of(store.items([seq]))), hits, store)
-            return StoredElement(partners, tuple(sample.item for sample in shown))
-    return None
+    return StoredElement(partners, tuple(sample.item for sample in shown)) if shown else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +137,18 @@ def replay(plan: Node, batches: Iterable[pa.RecordBatch]) -> Iterator[Hits]:
     """An expanded plan over batches of items, as the pipeline would run it, with nothing before them."""
     compiled = compile_plan(_THIS, plan)
     if isinstance(compiled, JoinFeed):
-        joined = _Replay(compiled)
-        matcher: CompiledSet = compiled_in_memory(table_of(joined.joins.queries()))
-        yield from (joined.hits(matcher, batch) for batch in batches)
+        yield from _replay_joins(JoinSet([compiled]), batches)
         return
     matcher = compiled_in_memory(table_of(compiled))
     yield from (_plain_hits(matcher, batch) for batch in batches)
+
+
+def _replay_joins(joins: JoinSet, batches: Iterable[pa.RecordBatch]) -> Iterator[Hits]:
+    matcher, replay = compiled_in_memory(table_of(joins.queries())), Replay(joins)
+    for batch in batches:
+        elements = match_items(matcher, batch)
+        keys, seqs = (elements.column(name).to_numpy() for name in ("feed", "seq"))
+        yield _joined_hits(replay.step(batch, {key: seqs[keys == key] for key in joins.found}), batch)
 
 
 def _plain_hits(matcher: CompiledSet, batch: pa.RecordBatch) -> Hits:
@@ -152,51 +156,12 @@ def _plain_hits(matcher: CompiledSet, batch: pa.RecordBatch) -> Hits:
     return Hits(batch.num_rows, pa.Table.from_batches([batch]), tuple(seqs.to_pylist()))
 
 
-class _Replay:
-    """A feed with joins over the batches of the log, remembering what went before."""
-
-    def __init__(self, feed: JoinFeed) -> None:
-        self.joins = JoinSet([feed])
-        self._rounds = PatternRounds(self.joins)
-        self._stages = AnnotationStages(self.joins)
-        self._state = JoinState(PatternState(), WindowState())
-        self._seen: list[pa.Table] = []
-
-    def hits(self, matcher: CompiledSet, batch: pa.RecordBatch) -> Hits:
-        elements = match_items(matcher, batch)
-        keys, seqs = (elements.column(name).to_numpy() for name in ("feed", "seq"))
-        found = {key: seqs[keys == key] for key in self.joins.found}
-        table = pa.Table.from_batches([batch])
-        wanted = np.unique(elements.column("seq").to_numpy())
-        self._seen.append(table.filter(pc.is_in(table.column("seq"), pa.array(wanted, pa.int64()))))
-        witnessed = sorted({seq for key in self.joins.witnessed() for seq in found[key].tolist()})
-        given = JoinInput(
-            number=len(self._seen),
-            found=found,
-            times=times_of(batch, self._state.patterns.clock),
-            witnesses=witnesses_in(self._rounds.trees, batch, np.array(witnessed, np.int64)),
-            items=self._items,
-            compared=Compared(np.sort(batch.column("seq").to_numpy()), self._columns),
-            older=self._items,
-            older_columns=self._columns,
-        )
-        joined = join_batch(self.joins, self._rounds, self._stages, given, self._state)
-        self._state = joined.state
-        own = joined.elements.filter(pc.equal(joined.elements.column("feed"), _THIS))
-        annotations: Annotations = {}
-        for row in joined.annotations.to_pylist():
-            partners = annotations.setdefault(row["seq"], {})
-            partners[row["join"]] = (*partners.get(row["join"], ()), row["partner"])
-        made = made_in(joined.made.filter(pc.equal(joined.made.column("feed"), _THIS)))
-        return Hits(batch.num_rows, table, tuple(own.column("seq").to_pylist()), annotations, made)
-
-    def _items(self, seqs: Sequence[int]) -> dict[int, Item]:
-        return {item.seq: item for item in items_of(self._columns(seqs, ITEM_SCHEMA.names))}
-
-    def _columns(self, seqs: Sequence[int], names: Sequence[str]) -> pa.Table:
-        wanted = pa.array(seqs, pa.int64())
-        found = [table.filter(pc.is_in(table.column("seq"), wanted)) for table in reversed(self._seen)]
-        return pa.concat_tables(found).sort_by("seq").select(list(names))
+def _joined_hits(joined: Joined, batch: pa.RecordBatch) -> Hits:
+    own = joined.elements.filter(pc.equal(joined.elements.column("feed"), _THIS))
+    annotations = annotations_in(joined.annotations)
+    made = made_in(joined.made.filter(pc.equal(joined.made.column("feed"), _THIS)))
+    items = pa.Table.from_batches([batch])
+    return Hits(batch.num_rows, items, tuple(own.column("seq").to_pylist()), annotations, made)
 
 
 def _later(hits: Hits, after: int) -> Hits:
@@ -222,8 +187,27 @@ def _trial(found: Iterator[Hits], samples: int, store: Store) -> Trial:
         matched = batch.items.filter(pc.is_in(batch.items.column("seq"), pa.array(batch.seqs, pa.int64())))
         days.update(matched.column("arrived").cast(pa.date32()).to_pylist())
         last = matched.sort_by("seq").slice(max(matched.num_rows - samples, 0))
-        newest = [*newest, *_samples(list(items_of(last)), batch, store)][-samples:]
+        newest = [*_told_again(newest, batch), *_samples(list(items_of(last)), batch, store)][-samples:]
     return Trial(searched, hits, tuple(sorted(days.items())), tuple(reversed(newest)))
+
+
+def _told_again(samples: list[SampleMatch], later: Hits) -> list[SampleMatch]:
+    """With what a later batch adds to their stories."""
+    return [
+        replace(
+            sample,
+            annotation=tuple(
+                sorted(_both(dict(sample.annotation), later.annotations.get(sample.item.seq, {})).items())
+            ),
+        )
+        for sample in samples
+    ]
+
+
+def _both(
+    one: Mapping[str, tuple[int, ...]], other: Mapping[str, tuple[int, ...]]
+) -> dict[str, tuple[int, ...]]:
+    return {name: (*one.get(name, ()), *other.get(name, ())) for name in {**one, **other}}
 
 
 def _samples(elements: list[Item], hits: Hits, store: Store) -> list[SampleMatch]:

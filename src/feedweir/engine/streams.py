@@ -5,14 +5,19 @@ They are of use until their batch is published: what later batches need of them 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from feedweir.engine.batches import Assignment
 from feedweir.engine.files import open_arrow, replace_arrow
-from feedweir.engine.store import ELEMENT_SCHEMA
+from feedweir.engine.store import Run
+
+Longs = NDArray[np.int64]
 
 
 def shown_and_hidden(elements: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -32,9 +37,31 @@ class StreamLog:
         task = f"{assignment.upto:012d}-{assignment.version}-streams-{assignment.parts[0]:03d}"
         replace_arrow(self._directory / f"{task}-{number:06d}.arrow", hidden)
 
-    def read(self, batch: int, version: int) -> pa.Table:
-        """What all tasks of a batch found, by stream and number; each once, also when an attempt was cut otherwise."""
+    def read(self, batch: int, version: int) -> Streams:
+        """What all tasks of a batch found."""
         paths = sorted(self._directory.glob(f"{batch:012d}-{version}-streams-*.arrow"))
-        rows = pa.concat_tables([ELEMENT_SCHEMA.empty_table(), *map(open_arrow, paths)])
-        distinct = rows.group_by(["feed", "seq"], use_threads=False).aggregate([])
-        return distinct.sort_by([("feed", "ascending"), ("seq", "ascending")])
+        return Streams(tuple(_columns(open_arrow(path)) for path in paths))
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """The members of a batch's streams in sorted runs that lie in files: only what is asked for is read."""
+
+    runs: tuple[Run, ...]
+
+    def members(self, keys: Iterable[int]) -> dict[int, Longs]:
+        """Of these streams that have any: the numbers, each once, also when an attempt was cut otherwise."""
+        asked = np.array(sorted(keys), np.int64)
+        found: dict[int, list[Longs]] = {}
+        for stream, seqs in self.runs:
+            low, high = (np.searchsorted(stream, asked, side) for side in ("left", "right"))
+            for place in np.flatnonzero(low < high).tolist():
+                found.setdefault(int(asked[place]), []).append(seqs[low[place] : high[place]])
+        return {
+            key: parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
+            for key, parts in found.items()
+        }
+
+
+def _columns(table: pa.Table) -> Run:
+    return table.column("feed").to_numpy(), table.column("seq").to_numpy()

@@ -1,16 +1,24 @@
-"""What a published batch leaves behind in the catalog: failures, descriptions, deliveries; each exactly once."""
+"""What a published batch leaves behind in the catalog: failures and deliveries; each exactly once.
+
+An item may go to hundreds of thousands: deliveries are written some at a time, so that neither memory nor a lock of the
+database is held for all of them. The last of them are written together with the note that the batch is committed. After
+a crash before that all of them are offered again, and those that are there are left as they are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import groupby, islice
+from operator import itemgetter
 
-import numpy as np
-
-from feedweir.catalog import BatchCommit, Catalog, Failure, NewEntry, SubscriptionRecord
+from feedweir.catalog import BatchCommit, Catalog, Failure, NewEntry
 from feedweir.engine.batches import Manifest
 from feedweir.engine.store import Store
 from feedweir.keeper.counting import hits_in
+
+DELIVERIES_AT_ONCE = 20_000
+"""Deliveries that are written in one transaction: those of most batches, in a second at most."""
 
 
 def commit_batch(catalog: Catalog, store: Store, manifest: Manifest, now: datetime) -> bool:
@@ -18,6 +26,7 @@ def commit_batch(catalog: Catalog, store: Store, manifest: Manifest, now: dateti
     name = batch_name(manifest)
     if catalog.batches.with_id(name):
         return False
+    last = _all_but_last(catalog, _deliveries(catalog, store, manifest, now), now)
     return catalog.batches.commit(
         BatchCommit(
             batch=name,
@@ -25,7 +34,7 @@ def commit_batch(catalog: Catalog, store: Store, manifest: Manifest, now: dateti
             at=now,
             detail={"items": manifest.item_count, "elements": manifest.element_count},
             failures=(*_failures(manifest, now), *_feed_failures(catalog, manifest, now)),
-            entries=tuple(_deliveries(catalog, store, manifest, now)),
+            entries=last,
         )
     )
 
@@ -48,32 +57,35 @@ def _feed_failures(catalog: Catalog, manifest: Manifest, now: datetime) -> Itera
             yield Failure(kind="feed", resource=feed.name, at=now, reason=reason, batch=batch_name(manifest))
 
 
+def _all_but_last(catalog: Catalog, entries: Iterable[NewEntry], now: datetime) -> tuple[NewEntry, ...]:
+    """Write deliveries; the last of them are handed back."""
+    waiting: tuple[NewEntry, ...] = ()
+    for some in _portions(entries):
+        if waiting:
+            catalog.outbox.insert(waiting, now)
+        waiting = some
+    return waiting
+
+
+def _portions(entries: Iterable[NewEntry]) -> Iterator[tuple[NewEntry, ...]]:
+    left = iter(entries)
+    while some := tuple(islice(left, DELIVERIES_AT_ONCE)):
+        yield some
+
+
 def _deliveries(catalog: Catalog, store: Store, manifest: Manifest, now: datetime) -> Iterator[NewEntry]:
     """One entry for each subscription and element. The key leaves the revision out: an edit is not sent again."""
-    if not manifest.element_files:
-        return
     feeds, _ = hits_in(store.element_runs([manifest]), oldest=0)
-    subscriptions = catalog.subscriptions.to_deliver(feeds.tolist())
-    wanted = {one.feed_id: store.seqs_in(manifest, one.feed_id) for one in subscriptions}
-    if not wanted:
-        return
-    keys = _element_keys(store, np.unique(np.concatenate(list(wanted.values()))).tolist())
-    for subscription in subscriptions:
-        for seq in wanted[subscription.feed_id].tolist():
-            yield _entry(subscription, seq, keys[seq], now)
+    keys: dict[int, str] = {}
+    for feed, readers in groupby(catalog.subscriptions.to_deliver(feeds.tolist()), key=itemgetter(0)):
+        keys = keys or _element_keys(store, manifest)
+        seqs = store.seqs_in(manifest, feed).tolist()
+        for _, subscription in readers:
+            for seq in seqs:
+                yield NewEntry(subscription, keys[seq], {"feed": feed, "seq": seq}, now)
 
 
-def _element_keys(store: Store, seqs: list[int]) -> dict[int, str]:
-    items = store.items(seqs)
-    names = zip(items.column("source").to_pylist(), items.column("identity").to_pylist(), strict=True)
-    return dict(
-        zip(
-            items.column("seq").to_pylist(),
-            (f"{source}\n{identity}" for source, identity in names),
-            strict=True,
-        )
-    )
-
-
-def _entry(subscription: SubscriptionRecord, seq: int, key: str, now: datetime) -> NewEntry:
-    return NewEntry(subscription.id, key, {"feed": subscription.feed_id, "seq": seq}, now)
+def _element_keys(store: Store, manifest: Manifest) -> dict[int, str]:
+    items = store.item_table([manifest], ["seq", "source", "identity"])
+    rows = zip(*(column.to_pylist() for column in items.columns), strict=True)
+    return {seq: f"{source}\n{identity}" for seq, source, identity in rows}

@@ -103,7 +103,7 @@ class Shelves:
 
     def _shown(self, items: list[Item], feed: int) -> list[Item]:
         """Elements as they are read: constructed documents stand in the place of the item that completed them."""
-        made = self._store.made(feed, [item.seq for item in items])
+        made = self._store.joined.made(feed, [item.seq for item in items])
         return items_shown(items, made, self._numbered(parts_of(made))) if made else items
 
     def _numbered(self, seqs: Sequence[int]) -> dict[int, Item]:

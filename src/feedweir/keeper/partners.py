@@ -23,7 +23,7 @@ _Found: TypeAlias = dict[str, list[int]]
 def annotations_of(store: Store, feed: int | None, items: Sequence[Item]) -> list[Annotation]:
     """Of each of these elements; `feed` is where they are shown, without it only what they are made of counts."""
     keys = item_keys((item.source, item.identity) for item in items).tolist()
-    rows = store.notes(feed, keys).to_pylist() if feed is not None else []
+    rows = store.joined.notes(feed, keys).to_pylist() if feed is not None else []
     by_key: dict[int, dict[int, _Found]] = {}
     for row in rows:
         found = by_key.setdefault(row["item"], {}).setdefault(row["seq"], {})

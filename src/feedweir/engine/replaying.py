@@ -1,0 +1,102 @@
+"""Joins over batches of items without writing anything: what a feed would have had, or would have next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from feedweir.engine.annotating import AnnotationStages
+from feedweir.engine.comparing import Compared
+from feedweir.engine.documents import JoinInput
+from feedweir.engine.join_plans import JoinSet
+from feedweir.engine.joined import Joined, JoinState
+from feedweir.engine.joined_log import ANNOTATION_SCHEMA, Annotations, annotations_in
+from feedweir.engine.joining import join_batch
+from feedweir.engine.patterns import PatternRounds, PatternState, times_of
+from feedweir.engine.store import Store
+from feedweir.engine.witnessing import witnesses_in
+from feedweir.items.model import Item
+from feedweir.items.schema import ITEM_SCHEMA, items_of
+from feedweir.join.annotation_state import WindowState
+
+Longs = NDArray[np.int64]
+
+
+class Replay:
+    """Feeds with joins over one batch after another, going on from a state, or with nothing before them."""
+
+    def __init__(self, joins: JoinSet, store: Store | None = None) -> None:
+        self.joins = joins
+        self.stages = AnnotationStages(joins)
+        self._rounds = PatternRounds(joins)
+        self._state = JoinState(PatternState(), WindowState())
+        self._store = store
+        self._seen: list[pa.Table] = []
+        self._found = _Found()
+
+    def go_on_from(self, state: JoinState) -> None:
+        """Joins remember this; the items of it are in the store."""
+        self._state = state
+
+    def step(self, batch: pa.RecordBatch, found: Mapping[int, Longs]) -> Joined:
+        """What joins find in a batch of which these numbers are in the streams that they read."""
+        table = pa.Table.from_batches([batch])
+        self._seen.append(table.filter(pc.is_in(table.column("seq"), _each_once(found.values()))))
+        witnessed = _each_once(found.get(key, ()) for key in self.joins.witnessed())
+        given = JoinInput(
+            number=len(self._seen),
+            found=found,
+            times=times_of(batch, max(self._state.patterns.clock, self._state.windows.clock)),
+            witnesses=witnesses_in(self._rounds.trees, batch, witnessed.to_numpy()),
+            items=self._items,
+            compared=Compared(np.sort(batch.column("seq").to_numpy()), self._columns),
+            older=self._items,
+            older_columns=self._columns,
+            is_in=self._store.is_in if self._store else self._found.is_in,
+            annotations=self._store.joined.annotations if self._store else self._found.annotations,
+        )
+        joined = join_batch(self.joins, self._rounds, self.stages, given, self._state)
+        self._state = joined.state
+        self._found.add(joined)
+        return joined
+
+    def _items(self, seqs: Sequence[int]) -> dict[int, Item]:
+        return {item.seq: item for item in items_of(self._columns(seqs, ITEM_SCHEMA.names))}
+
+    def _columns(self, seqs: Sequence[int], names: Sequence[str]) -> pa.Table:
+        wanted = pa.array(seqs, pa.int64())
+        found = [table.filter(pc.is_in(table.column("seq"), wanted)) for table in reversed(self._seen)]
+        if self._store is not None:
+            missing = set(seqs).difference(*(table.column("seq").to_pylist() for table in found))
+            found.append(self._store.items(sorted(missing)))
+        return pa.concat_tables(found).sort_by("seq").select(list(names))
+
+
+class _Found:
+    """What earlier batches put into feeds."""
+
+    def __init__(self) -> None:
+        self._elements: set[tuple[int, int]] = set()
+        self._annotations = ANNOTATION_SCHEMA.empty_table()
+
+    def add(self, joined: Joined) -> None:
+        self._elements.update(zip(*(column.to_pylist() for column in joined.elements.columns), strict=True))
+        self._annotations = pa.concat_tables([self._annotations, joined.annotations])
+
+    def is_in(self, feeds: Longs, seqs: Longs) -> NDArray[np.bool_]:
+        pairs = zip(feeds.tolist(), seqs.tolist(), strict=True)
+        return np.array([pair in self._elements for pair in pairs], np.bool_)
+
+    def annotations(self, feed: int, seqs: Sequence[int]) -> Annotations:
+        """By number and join identifier the numbers of the partners."""
+        rows = self._annotations
+        asked = pc.and_(pc.equal(rows["feed"], feed), pc.is_in(rows["seq"], pa.array(seqs, pa.int64())))
+        return annotations_in(rows.filter(asked))
+
+
+def _each_once(parts: Iterable[Longs | Sequence[int]]) -> pa.Array:
+    return pa.array(np.unique(np.concatenate([np.empty(0, np.int64), *parts])).astype(np.int64), pa.int64())
