@@ -84,12 +84,22 @@ def match(
             else weir.wanting(_named(item), owner=owner_in(owner))
         )
     if as_json:
-        rows = [{**row_of(one.item), "feeds": list(one.feeds)} for one in found.items]
+        rows = [
+            {
+                **row_of(one.item),
+                "feeds": list(one.feeds),
+                "joins": [part.to_json() for part in one.joins],
+            }
+            for one in found.items
+        ]
         _print_json({"asked": found.asked, "candidates": found.candidates, "items": rows})
         return
     typer.echo(f"{found.asked} feeds asked, {found.candidates} looked at")
     told = [{"title": one.item.title, "feeds": ", ".join(one.feeds)} for one in found.items]
     show_rows(told, ("title", "feeds"), as_json=False)
+    for one in found.items:
+        for part in one.joins:
+            typer.echo(f"{one.item.title}: is input of {part.text}")
 
 
 def _read(file: Path) -> bytes:

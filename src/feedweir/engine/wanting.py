@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from feedweir.engine.sides import JoinPart
 from feedweir.items.model import Item
 from feedweir.items.schema import batch_of
 from feedweir.match import CompiledSet, Matches
@@ -12,10 +13,12 @@ from feedweir.match import CompiledSet, Matches
 
 @dataclass(frozen=True, slots=True)
 class WantedItem:
-    """An item, and by name the feeds that want it; those that join it with others are not among them."""
+    """An item, and by name the feeds that want it by itself."""
 
     item: Item
     feeds: tuple[str, ...]
+    joins: tuple[JoinPart, ...] = ()
+    """The feeds that join it with others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +35,10 @@ def found_in(compiled: CompiledSet, items: Sequence[Item], owner: str | None) ->
     return compiled.match(batch_of(items), owner=owner)
 
 
-def wanting(matches: Matches, items: Sequence[Item], names: Mapping[int, str], asked: int) -> Wanting:
+def wanted_items(matches: Matches, items: Sequence[Item], names: Mapping[int, str]) -> list[WantedItem]:
+    """Items with the feeds that want them by themselves."""
     feeds: list[list[str]] = [[] for _ in items]
     for row, key in zip(matches.rows.tolist(), matches.keys.tolist(), strict=True):
         if key in names:
             feeds[row].append(names[key])
-    told = tuple(WantedItem(item, tuple(sorted(some))) for item, some in zip(items, feeds, strict=True))
-    return Wanting(told, asked, matches.work.candidates)
+    return [WantedItem(item, tuple(sorted(some))) for item, some in zip(items, feeds, strict=True)]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -14,26 +12,21 @@ from numpy.typing import NDArray
 
 from feedweir.catalog import Catalog
 from feedweir.engine.candidates import candidacy
-from feedweir.engine.directory import current_version
+from feedweir.engine.directory import DataDirectory
 from feedweir.engine.explaining import PlanExplanation
 from feedweir.engine.preview import StoredElement, Trial, backtest, element_at, preview
-from feedweir.engine.sets import open_installed
 from feedweir.engine.store import Store
-from feedweir.engine.wanting import Wanting, found_in, wanting
 from feedweir.engine.why import Clause, why
-from feedweir.errors import CatalogError, CompiledSetError, LanguageError
+from feedweir.errors import CatalogError, LanguageError
 from feedweir.items.model import Item
 from feedweir.items.schema import items_of
-from feedweir.keeper.compile import compile_definitions
+from feedweir.keeper.matching import Matching
 from feedweir.keeper.names import DefinedNames
 from feedweir.keeper.statements.asking import explanation
 from feedweir.keeper.statements.outcome import Outcome
 from feedweir.language import check, parse, parse_search
 from feedweir.language.statements import Ask, CreateFeed, Explain, Named, Query
-from feedweir.match import CompiledSet
-from feedweir.match.compiled import compiled_in_memory
 from feedweir.match.history import LookBack, look_back
-from feedweir.match.store import table_of
 from feedweir.plan import build, expand
 from feedweir.plan.nodes import Feed, Node, Source
 from feedweir.plan.query import Query as ItemQuery
@@ -44,10 +37,11 @@ _ROWS = 20
 class Questions:
     """Answers from the catalog and the logs; changes nothing."""
 
-    def __init__(self, catalog: Catalog, store: Store, sets: Path) -> None:
+    def __init__(self, catalog: Catalog, store: Store, directory: DataDirectory) -> None:
         self._catalog = catalog
         self._store = store
-        self._sets = sets
+        self.matching = Matching(catalog, store, directory)
+        """Which feeds want items."""
 
     def preview(self, text: str, limit: int) -> Trial:
         return preview(self._plan(text), self._store, items=limit)
@@ -77,21 +71,6 @@ class Questions:
             np.concatenate([np.empty(0, np.int64), *(self._store.seqs(one.id) for one in feeds)])
         )
 
-    def wanting(self, items: Sequence[Item], owner: str | None = None) -> Wanting:
-        """Which feeds want these items: all feeds, or only those that concern an owner."""
-        matches = found_in(self._set_for(owner), items, owner)
-        records = self._catalog.feeds.all(owner=owner)
-        return wanting(matches, items, {record.id: record.name for record in records}, len(records))
-
-    def _set_for(self, owner: str | None) -> CompiledSet:
-        """The set in force; where definitions have changed since, what concerns the owner compiled by itself."""
-        version, definitions = self._catalog.feeds.definitions()
-        in_force = self._in_force(version)
-        if in_force is not None:
-            return in_force
-        wanted = {record.id for record in self._catalog.feeds.all(owner=owner)}
-        return compiled_in_memory(table_of(compile_definitions(definitions, wanted).queries))
-
     def why(self, item: int | str, feed: str) -> Clause:
         """Clause by clause, and at last how the matcher came to its answer."""
         version, definitions = self._catalog.feeds.definitions()
@@ -104,16 +83,9 @@ class Questions:
             return element_at(expand(node, names.plan_of), self._store, found.seq)
 
         told = why(plan, found, names.plan_of, joined_as)
-        matched = candidacy(record.id, expand(plan, names.plan_of), found, self._in_force(version))
+        in_force = self.matching.in_force(version)
+        matched = candidacy(record.id, expand(plan, names.plan_of), found, in_force)
         return replace(told, parts=(*told.parts, *matched))
-
-    def _in_force(self, version: int) -> CompiledSet | None:
-        """The set that batches are matched against, if it is of that version and can be read."""
-        try:
-            is_current = current_version(self._sets) == version
-            return open_installed(self._sets, version) if is_current else None
-        except CompiledSetError:
-            return None
 
     def _names(self) -> DefinedNames:
         _, definitions = self._catalog.feeds.definitions()

@@ -59,7 +59,7 @@ class Weir:
         self._merges = Merges()
         self._lately = Lately(self.store)
         self.shelves = Shelves(catalog, self.store)
-        self.questions = Questions(catalog, self.store, directory.sets)
+        self.questions = Questions(catalog, self.store, directory)
         self.plans = Plans(catalog, directory, clock)
         stylesheets = Stylesheets(directory.root / "stylesheets")
         self._materialiser = Materialiser(catalog, self.store, self.log, stylesheets, clock)
@@ -165,14 +165,14 @@ class Weir:
 
     def wanting(self, item: int | str, *, owner: str | None = None) -> Wanting:
         """Which feeds want a stored item (its number or guid): of all feeds, or of those that concern an owner."""
-        return self.questions.wanting([self.questions.item(item)], owner)
+        return self.questions.matching.stored([self.questions.item(item)], owner)
 
     def wanting_document(
         self, body: bytes, *, source: str = "", media_type: str = "", owner: str | None = None
     ) -> Wanting:
         """Which feeds would want the items of a document, had it come from a source; nothing of it is kept."""
         document = Document(number=0, source=source, media_type=media_type, arrived=self.clock(), body=body)
-        return self.questions.wanting(parse(document).items, owner)
+        return self.questions.matching.coming(parse(document).items, owner)
 
     def close(self) -> None:
         self._materialiser.close()

@@ -90,7 +90,14 @@ def _wanting(found: Wanting, address: Address) -> dict[str, Any]:
     return {
         "asked": found.asked,
         "candidates": found.candidates,
-        "items": [{**_item(one.item, address), "feeds": list(one.feeds)} for one in found.items],
+        "items": [
+            {
+                **_item(one.item, address),
+                "feeds": list(one.feeds),
+                "joins": [part.to_json() for part in one.joins],
+            }
+            for one in found.items
+        ],
     }
 
 

@@ -1,0 +1,107 @@
+"""Asking which feeds want an item tells also of those that join it with others, and whether they found a partner."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from feedweir.cli.main import app
+from feedweir.engine.wanting import Wanting
+from feedweir.keeper.matching import NOT_IN_FORCE, YOUNGER
+from feedweir.keeper.weir import Weir
+
+NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
+STATEMENTS = """
+register feed http://example.org/post as Post;
+register feed http://example.org/crier as Crier;
+create feed Linked from Post as $p join last 3 days on Crier as $c with $p[links shares-link window.links];
+create feed Once from distinct (Post | Crier);
+create feed Both from (Linked | Crier as $c) where $c[title contains 'otter'];
+create feed Plain from Post where title contains 'river';
+Crier//item[link->l] JOIN{l=m, 3 days} Post//item[link->m] PUBLISH Pairs;
+"""
+
+
+def document(title: str, link: str, guid: str = "") -> bytes:
+    return (
+        f"<rss version='2.0'><channel><title>t</title><item><guid>{guid or title}</guid>"
+        f"<title>{title}</title><link>{link}</link></item></channel></rss>"
+    ).encode()
+
+
+@pytest.fixture
+def weir(tmp_path: Path) -> Iterator[Weir]:
+    with Weir.open(tmp_path, clock=lambda: NOON) as opened:
+        opened.execute(STATEMENTS)
+        opened.push("Crier", document("otter", "http://a.example/1"))
+        opened.run()
+        yield opened
+
+
+def joins_of(found: Wanting) -> dict[tuple[str, str], tuple[bool, tuple[int, ...]]]:
+    (one,) = found.items
+    return {(part.feed, part.side): (part.is_in, part.partners) for part in one.joins}
+
+
+def test_a_document_is_joined_as_if_it_came_next(weir: Weir) -> None:
+    (crier,) = (item.seq for item in weir.items("Crier"))
+    found = weir.wanting_document(document("river", "http://a.example/1"), source="Post")
+    assert found.items[0].feeds == ("Plain", "Post")
+    assert joins_of(found) == {
+        ("Linked", "Linked.c: the side that is annotated"): (True, (crier,)),
+        ("Both", "Linked.c: the side that is annotated"): (True, (crier,)),
+        ("Once", "Once.distinct: stories"): (False, (crier,)),
+        ("Pairs", "block 2 of 2"): (True, (crier,)),
+    }
+    assert weir.items("Linked") == [], "nothing of it is kept"
+
+
+def test_an_item_without_a_partner_is_said_to_have_none(weir: Weir) -> None:
+    found = weir.wanting_document(document("stone", "http://b.example/"), source="Post")
+    assert joins_of(found)["Linked", "Linked.c: the side that is annotated"] == (False, ())
+    assert [part.text for part in found.items[0].joins if part.feed == "Pairs"] == [
+        "Pairs (block 2 of 2): no partner found"
+    ]
+
+
+def test_of_stored_items_it_is_told_what_happened_on_either_side(weir: Weir) -> None:
+    (crier,) = (item.seq for item in weir.items("Crier"))
+    before = joins_of(weir.wanting(crier))
+    assert before["Linked", "Linked.c: the window"] == (False, ())
+    assert before["Both", "as it is"] == (True, ())
+    weir.push("Post", document("river", "http://a.example/1"))
+    weir.run()
+    (post,) = (item.seq for item in weir.items("Post"))
+    assert joins_of(weir.wanting(post))["Pairs", "block 2 of 2"] == (True, (crier,))
+    after = joins_of(weir.wanting(crier))
+    assert after["Linked", "Linked.c: the window"] == (False, (post,))
+    assert after["Once", "Once.distinct: stories"] == (True, (post,))
+    assert after["Pairs", "block 1 of 2"] == (False, (post,))
+
+
+def test_what_is_not_known_is_not_guessed(weir: Weir) -> None:
+    weir.clock = lambda: datetime(2026, 6, 2, tzinfo=UTC)
+    weir.execute("create feed Later from Post as $p join last 9 days on Crier with $p[title = window.title]")
+    (crier,) = (item.seq for item in weir.items("Crier"))
+    (told,) = [part.note for part in weir.wanting(crier).items[0].joins if part.feed == "Later"]
+    assert told == YOUNGER
+    found = weir.wanting_document(document("otter", ""), source="Post")
+    assert {part.note for part in found.items[0].joins} == {NOT_IN_FORCE}
+    weir.refresh_set()
+    found = weir.wanting_document(document("otter", ""), source="Post")
+    (later,) = [part for part in found.items[0].joins if part.feed == "Later"]
+    assert later.note == ""
+
+
+def test_the_command_line_tells_it(weir: Weir, tmp_path: Path) -> None:
+    (file := tmp_path / "news.rss").write_bytes(document("river", "http://a.example/1"))
+    asked = ["--data", str(tmp_path), "match", "--file", str(file), "--source", "Post"]
+    told = CliRunner().invoke(app, asked)
+    assert "river: is input of Pairs (block 2 of 2): no partner found" in told.stdout, "months later"
+    (item,) = json.loads(CliRunner().invoke(app, [*asked, "--json"]).stdout)["items"]
+    assert {part["feed"] for part in item["joins"]} == {"Linked", "Both", "Once", "Pairs"}
