@@ -63,10 +63,40 @@ def test_an_edited_pattern_join_still_knows_what_came_before(weir: Weir) -> None
 def test_state_is_bounded_by_the_window(weir: Weir) -> None:
     weir.refresh_set()
     runner = Runner(weir.directory, weir.commit)
-    for day in range(40):
+    for day in range(25):
         land(weir, "A", day, NOON + timedelta(days=day))
         runner.run_available()
     assert documents(weir) < 20
+
+
+def test_nothing_stays_of_pattern_joins_that_are_not_in_use_any_more(weir: Weir) -> None:
+    weir.execute("create feed Same from B as $b join last 2 items on A as $a with $b[author = window.author]")
+    land(weir, "A", 1, NOON)
+    run(weir)
+    assert documents(weir) == 1
+    weir.execute("drop feed Near")
+    for guid in (2, 3):
+        land(weir, "A", guid, NOON)
+        run(weir)
+    assert documents(weir) == 0
+    assert not list(weir.directory.joins.glob("*/*.level*/*.arrow"))
+    weir.execute("drop feed Same")
+    land(weir, "A", 4, NOON)
+    run(weir)
+    assert not list(weir.directory.joins.iterdir())
+
+
+def test_a_pattern_join_that_was_dropped_and_is_made_again_later_knows_nothing_of_before(weir: Weir) -> None:
+    land(weir, "A", 1, NOON)
+    run(weir)
+    weir.execute("drop feed Near")
+    land(weir, "A", 2, NOON)
+    run(weir)
+    weir.execute(STATEMENTS.split(";")[2])
+    land(weir, "A", 3, NOON)
+    land(weir, "B", 4, NOON)
+    run(weir)
+    assert [item.made_of[0] >> 32 for item in weir.items("Near")] == [3]
 
 
 def test_a_damaged_state_stops_nothing(weir: Weir) -> None:

@@ -60,13 +60,59 @@ def windows(weir: Weir) -> WindowState:
 def test_windows_are_bounded_by_what_joins_can_reach(weir: Weir) -> None:
     weir.refresh_set()
     runner = Runner(weir.directory, weir.commit)
-    for day in range(60):
+    for day in range(30):
         land(weir, "B", day, NOON + timedelta(days=day))
         runner.run_available()
     assert windows(weir).items <= 18
     (directory,) = weir.directory.joins.glob("*/windows")
     assert len(list(directory.glob("segments/*.arrow"))) <= 12
     assert len(list(directory.glob("state-*.json"))) == 2
+
+
+def test_windows_are_bounded_when_every_batch_is_run_by_another_process(weir: Weir) -> None:
+    for day in range(30):
+        land(weir, "B", day, NOON + timedelta(days=day))
+        run(weir)
+    assert windows(weir).items <= 18
+
+
+OTHERS = {
+    "nobody": "create feed Other from A where title contains 'x'",
+    "a pattern join of the same shard": "B//item[author->a] JOIN{a=b, 1 day} A//item[author->b] PUBLISH Other",
+}
+
+
+@pytest.mark.parametrize("who", OTHERS)
+def test_nothing_stays_of_windows_that_are_not_in_use_any_more(weir: Weir, who: str) -> None:
+    weir.execute(OTHERS[who])
+    land(weir, "B", 1)
+    run(weir)
+    assert windows(weir).items == 1
+    weir.execute("drop feed Near")
+    for guid in (2, 3):
+        land(weir, "B", guid)
+        run(weir)
+    assert not list(weir.directory.joins.glob("*/windows/segments/*.arrow"))
+    assert not list(weir.directory.joins.glob("*/windows/state-*.json"))
+
+
+@pytest.mark.parametrize("who", OTHERS)
+def test_a_feed_that_was_dropped_and_is_made_again_later_knows_nothing_of_before(
+    weir: Weir, who: str
+) -> None:
+    """Of what came meanwhile nothing was remembered: half a window would be worse than none."""
+    near = STATEMENTS.split(";")[2]
+    weir.execute(OTHERS[who])
+    land(weir, "B", 1)
+    run(weir)
+    weir.execute("drop feed Near")
+    land(weir, "B", 2)
+    run(weir)
+    weir.execute(near)
+    land(weir, "B", 3)
+    land(weir, "A", 4)
+    run(weir)
+    assert partners(weir, "Near") == [["3"]]
 
 
 def test_a_longer_window_and_another_condition_find_what_is_remembered(weir: Weir) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,10 @@ _log = logging.getLogger(__name__)
 
 
 class JoinStates:
-    """The states of shards. What is at hand is only used for the batch after it; for any other the files are read."""
+    """The states of shards. What is at hand is only used for the batch after it; for any other the files are read.
+
+    Only the state after the very batch before is gone on from: one that is older has not seen what came since.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -51,6 +56,10 @@ class JoinStates:
         if stages.queries:
             windows = self._windows(shard).save(manifest.upto, state.windows, before=manifest.after)
             stages.logic.saved(state.windows, windows)
+        else:
+            # Other shards may be taking over, in this very batch, what was known before it.
+            self._windows(shard).forget(before=manifest.after)
+            windows = WindowState()
         self._held[shard] = manifest.upto, JoinState(replace(patterns, levels=levels), windows)
 
     def _knowing(self, shard: int, stages: AnnotationStages, state: JoinState, after: int) -> JoinState:
@@ -65,7 +74,7 @@ class JoinStates:
 
     def _patterns_after(self, shard: int, batch: int) -> PatternState:
         try:
-            levels, note = self._history(shard).load_noted(batch + 1)
+            levels, note = self._history(shard).load_after(batch)
             return PatternState(levels, *_noted(note))
         except CompiledSetError as error:
             # Better some pairs are missed than that nothing goes on.
@@ -74,7 +83,7 @@ class JoinStates:
 
     def _windows_after(self, shard: int, batch: int) -> WindowState:
         try:
-            return self._windows(shard).load(batch + 1)
+            return self._windows(shard).load_after(batch) or WindowState()
         except CompiledSetError as error:
             _log.error("windows of shard %d begin anew: %s", shard, error)
             return WindowState()
@@ -91,6 +100,13 @@ class JoinStates:
 
     def _windows(self, shard: int) -> WindowStore:
         return WindowStore(self._directory / str(shard) / "windows")
+
+
+def forget_shards(directory: Path, living: Sequence[int]) -> None:
+    """Remove what is remembered for shards that have no feeds any more: nobody will go on from there."""
+    for path in sorted(directory.glob("[0-9]*")):
+        if int(path.name) not in living:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _note(state: PatternState) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from feedweir.engine.joined import (
 )
 from feedweir.engine.pairs import pair_documents, pair_elements, pairs_of_feeds
 from feedweir.engine.patterns import PatternRounds, PatternState, document_batch, id_of
+from feedweir.join.history import JoinState as LevelState
 from feedweir.join.results import Match
 from feedweir.match.meaning import holds
 from feedweir.plan.construct import holes_of
@@ -68,7 +69,7 @@ class _Step:
         self._stages = stages
         self._batch = batch
         self._state = state.patterns
-        self._levels = dict(state.patterns.levels)
+        self._levels: dict[str, LevelState] = {}
         self._parts = dict(state.patterns.parts)
         self._documents = BatchDocuments(batch, stages.features)
         self._failures = stages.failures()
@@ -152,6 +153,7 @@ class _Step:
                     self._results[stream.key] = self._rows([self._built(one) for one in found[stream.key]])
         except Exception as error:
             _log.exception("the joins of a round failed; the other feeds go on")
+            self._levels.update(self._state.of_round(round))
             self._failures.update({stream.key: _told(error) for stream in streams})
         for stream in streams:
             self._inherits_failure(stream)
@@ -171,7 +173,7 @@ class _Step:
             lambda place: documents.item(documents.at(place)),
             self._rounds.trees,
         )
-        results = self._rounds.step(round, self._levels, given, self._batch.number)
+        results = self._rounds.step(round, self._state.levels, given, self._batch.number)
         self._failures.update(results.failures)
         self._notices.update(results.notices)
         self._levels.update(results.states)

@@ -44,6 +44,10 @@ class PatternState:
     clock: int = LONG_AGO
     """The latest time of any item so far, in microseconds."""
 
+    def of_round(self, round: int) -> dict[str, JoinState]:
+        """The levels of a round, under their names."""
+        return {name: one for name, one in self.levels.items() if name.startswith(f"{round}.")}
+
 
 @dataclass(frozen=True, slots=True)
 class Times:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from feedweir.engine.batches import Assignment, Manifest, Receipt, manifest_of
 from feedweir.engine.directory import DataDirectory
 from feedweir.engine.join_plans import shards_in
+from feedweir.engine.join_states import forget_shards
 from feedweir.engine.join_worker import JoinWorker, ShardReceipt, ShardTask
 from feedweir.engine.sets import joins_path
 from feedweir.engine.store import Store
@@ -23,6 +24,7 @@ class Settler:
 
     def __init__(self, directory: DataDirectory, run_shards: RunShards | None = None) -> None:
         self._sets = directory.sets
+        self._joins = directory.joins
         self._store = Store(directory.root)
         self._witnesses = WitnessLog(directory.witnesses)
         worker = JoinWorker(directory)
@@ -41,6 +43,7 @@ class Settler:
         self._store.publish(manifest)
         if shards:
             self._witnesses.forget(assignment.upto)
+        forget_shards(self._joins, shards)
         return manifest
 
     def newest(self) -> Manifest | None:

@@ -43,6 +43,8 @@ class AnnotationLogic:
             segments = in_order([self._completed(segment, complete) for segment in state.segments])
             self._restore(WindowState(segments, state.clock, state.streams))
             self._state = state if segments == state.segments else self._state
+            # Whoever wrote it may have had no time to sweep it, nor have it this time.
+            self._swept_at = 0
 
     def stage(self, number: int, documents: Documents) -> StageResults:
         """What the joins of a stage find; `documents` has the members of every stream that they read."""

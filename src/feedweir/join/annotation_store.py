@@ -54,6 +54,12 @@ class WindowStore:
         """The state after exactly this batch, if it is there."""
         return self._loaded(batch) if batch in self._batches() else None
 
+    def forget(self, *, before: int) -> None:
+        """Remove the states after batches before this one, and what only they consist of."""
+        numbers = self._batches()
+        if any(number < before for number in numbers):
+            self._keep({number for number in numbers if number >= before})
+
     def _loaded(self, batch: int) -> WindowState:
         path = self._state(batch)
         try:
@@ -76,8 +82,10 @@ class WindowStore:
         """Keep this state and the one it came from: the batch may have to be repeated."""
         numbers = self._batches()
         came_from = max((number for number in numbers if number <= before), default=batch)
-        kept = {came_from, batch}
-        for number in numbers:
+        self._keep({came_from, batch})
+
+    def _keep(self, kept: set[int]) -> None:
+        for number in self._batches():
             if number not in kept:
                 self._state(number).unlink(missing_ok=True)
         used = {name for number in kept for name in self._named(number)}

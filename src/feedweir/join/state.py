@@ -53,14 +53,15 @@ class HistoryStore:
 
     def load(self, before: int) -> dict[str, JoinState]:
         """The states after the last batch before this one; none when there is none."""
-        return self.load_noted(before)[0]
-
-    def load_noted(self, before: int) -> tuple[dict[str, JoinState], Any]:
-        """The states, and what was noted with them."""
         usable = [number for number in self._batches() if number < before]
-        if not usable:
-            return {}, None
-        path = self._path(usable[-1])
+        return self._loaded(usable[-1])[0] if usable else {}
+
+    def load_after(self, batch: int) -> tuple[dict[str, JoinState], Any]:
+        """The states after exactly this batch, and what was noted with them; none when they are not there."""
+        return self._loaded(batch) if batch in self._batches() else ({}, None)
+
+    def _loaded(self, batch: int) -> tuple[dict[str, JoinState], Any]:
+        path = self._path(batch)
         try:
             manifest = json.loads(path.read_text())
             if manifest["format"] != FORMAT:
