@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -312,3 +313,37 @@ def _is_refused(change: Callable[..., object], *arguments: object) -> bool:
     except CatalogError:
         return True
     return False
+
+
+def test_readers_of_a_source_are_counted_once_on_whatever_way_they_read_it(catalog: Catalog) -> None:
+    catalog.feeds.add(
+        [source("a"), source("b"), source("c"), virtual("ab", "a", "b"), virtual("aab", "a", "ab")]
+    )
+    catalog.feeds.add(
+        [NewFeed(name="all", kind="virtual", statement="create feed all from *", created_at=NOW)]
+    )
+
+    def subscribed(feed: str) -> int:
+        new = NewSubscription(feed=feed, statement="", channel="mail", target="a@b.example", created_at=NOW)
+        return catalog.subscriptions.add(new)
+
+    assert catalog.sources.readers() == {}
+    subscribed("aab")
+    subscribed("ab")
+    subscribed("a")
+    assert catalog.sources.readers() == {"a": 3, "b": 2}
+    paused = subscribed("all")
+    assert catalog.sources.readers() == {"a": 4, "b": 3, "c": 1}
+    catalog.subscriptions.set_status(paused, "paused", NOW)
+    assert catalog.sources.readers() == {"a": 3, "b": 2}
+
+
+def test_what_people_said_of_a_source_outlives_its_address(catalog: Catalog) -> None:
+    catalog.feeds.add([source("a")])
+    state = catalog.sources.named("a").state
+    said = {"hub": "https://hub.example/", "imported_from": ["http://origin.example/feed"], "state": "{}"}
+    catalog.sources.save([replace(state, refresh=said, etag="x")])
+    catalog.feeds.replace(source("a", "http://elsewhere.example/"))
+    moved = catalog.sources.named("a").state
+    assert moved.refresh == {"hub": said["hub"], "imported_from": said["imported_from"]}
+    assert (moved.url, moved.etag) == ("http://elsewhere.example/", "")

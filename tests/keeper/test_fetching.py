@@ -160,27 +160,24 @@ class BusyLooker:
         self.spending = Spending()
         self.under_way = under_way
         self.given: list[int] = []
+        self.subscribers: dict[str, int] = {}
 
     async def look(self, due: Sequence[SourceState], *, linger_s: float | None = None) -> CrawlReport:
         self.given.append(len(due))
+        self.subscribers |= {state.source: state.subscribers for state in due}
         return CrawlReport()
 
     async def close(self) -> None:
         return
 
 
-@pytest.mark.parametrize(("under_way", "given"), [(0, 2), (50, 2), (51, 0)])
-def test_what_is_due_is_not_read_again_while_enough_is_under_way(
-    weir: Weir, under_way: int, given: int
-) -> None:
-    looker = BusyLooker(under_way)
-
+def loop_with(weir: Weir, looker: BusyLooker) -> FetchLoop:
     @asynccontextmanager
     async def opening(_: HostLedger) -> AsyncIterator[BusyLooker]:
         yield looker
 
     weir.execute("register feed http://a.example/ as A; register feed http://b.example/ as B")
-    loop = FetchLoop(
+    return FetchLoop(
         weir.catalog,
         weir.log,
         options=CrawlOptions(max_sources_per_step=100),
@@ -190,5 +187,23 @@ def test_what_is_due_is_not_read_again_while_enough_is_under_way(
         clock=weir.clock,
         opening=opening,
     )
-    loop.fetch_once()
+
+
+@pytest.mark.parametrize(("under_way", "given"), [(0, 2), (50, 2), (51, 0)])
+def test_what_is_due_is_not_read_again_while_enough_is_under_way(
+    weir: Weir, under_way: int, given: int
+) -> None:
+    looker = BusyLooker(under_way)
+    loop_with(weir, looker).fetch_once()
     assert looker.given == [given]
+
+
+def test_publishers_are_told_how_many_read_them(weir: Weir) -> None:
+    looker = BusyLooker(0)
+    loop = loop_with(weir, looker)
+    weir.execute(
+        "create feed Some from A where title contains 'x'; subscribe to A output file 'a.rss';"
+        "subscribe to Some output file 'b.rss'"
+    )
+    loop.fetch_once()
+    assert looker.subscribers == {"A": 2, "B": 1}

@@ -7,7 +7,7 @@ from dataclasses import asdict, fields
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, bindparam, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, func, select, update
 
 from feedweir.catalog import names, tables
 from feedweir.catalog.database import Database
@@ -18,6 +18,8 @@ from feedweir.errors import CatalogError
 _feed = tables.feed
 _source = tables.source
 _COLUMNS = tuple(_source.c.keys())
+_SAID = ("hub", "imported_from")
+"""What people said of a source: it outlives its address."""
 _STATE = tuple(field.name for field in fields(FetchState))
 
 
@@ -58,6 +60,10 @@ class Sources:
         query = query.order_by(_source.c.next_check_at).limit(1)
         return self._database.read(lambda connection: connection.execute(query).scalar_one_or_none())
 
+    def readers(self) -> dict[str, int]:
+        """By source how many active subscriptions read it, on whatever way; sources that none reads are left out."""
+        return self._database.read(_readers)
+
     def save(self, states: Sequence[FetchState]) -> None:
         """Keep what the fetches learned; the states of sources that are gone are left out."""
         self._database.write(lambda connection: save(connection, states))
@@ -82,7 +88,47 @@ def move(connection: Connection, id_: int, feed: NewFeed) -> None:
         return
     if _registered_url(connection, id_) != feed.url:
         values = first_state(feed, id_)
+        known = connection.execute(select(_source.c.refresh).where(_source.c.feed_id == id_)).scalar() or {}
+        values["refresh"] = {name: value for name, value in known.items() if name in _SAID}
         upsert_all(connection, _source, [values], ["feed_id"], [name for name in _STATE if name != "feed_id"])
+
+
+def _readers(connection: Connection) -> dict[str, int]:
+    read, subscription = tables.feed_read, tables.subscription
+    counts = (
+        select(subscription.c.feed_id, func.count().label("count"))
+        .where(subscription.c.status == "active")
+        .group_by(subscription.c.feed_id)
+        .subquery()
+    )
+    reach = select(counts.c.feed_id.label("subscribed"), counts.c.feed_id.label("feed")).cte(recursive=True)
+    reach = reach.union(
+        select(reach.c.subscribed, read.c.used_id).join(read, read.c.reader_id == reach.c.feed)
+    )
+    reached = reach.join(counts, counts.c.feed_id == reach.c.subscribed)
+    by_source = (
+        select(_feed.c.name, func.sum(counts.c.count))
+        .select_from(
+            reached.join(_source, _source.c.feed_id == reach.c.feed).join(_feed, _feed.c.id == reach.c.feed)
+        )
+        .group_by(_feed.c.name)
+    )
+    # A virtual feed that reads no feed by its name reads all sources.
+    of_all = (
+        select(reach.c.subscribed, counts.c.count)
+        .select_from(reached.join(_feed, _feed.c.id == reach.c.feed))
+        .outerjoin(read, read.c.reader_id == _feed.c.id)
+        .where(_feed.c.kind == "virtual", read.c.reader_id.is_(None))
+        .distinct()
+    )
+    found = {name: int(count) for name, count in connection.execute(by_source)}
+    everywhere = sum(count for _, count in connection.execute(of_all))
+    if everywhere:
+        every = connection.execute(
+            select(_feed.c.name).join(_source, _source.c.feed_id == _feed.c.id)
+        ).scalars()
+        found = {name: found.get(name, 0) + everywhere for name in every}
+    return dict(sorted(found.items()))
 
 
 def _registered_url(connection: Connection, id_: int) -> str | None:

@@ -42,6 +42,7 @@ _IDLE_S = 1.0
 _LINGER_S = 1.0
 """How long a look waits for the slow; what they bring is remembered by a later one."""
 _AFTER_ERROR_S = 5.0
+_COUNT_S = 3_600.0
 
 
 class Looker(Protocol):
@@ -90,6 +91,7 @@ class FetchLoop(Loop):
         self._helm = Helm(options.rules, options.budget, notes)
         self._memory = memory or SourceMemory(catalog)
         self._leases = leases
+        self._readers: dict[str, int] = {}
         self._opening = opening or self._crawling
 
     @property
@@ -134,6 +136,7 @@ class FetchLoop(Loop):
         return asyncio.run(self._once())
 
     async def _once(self) -> int:
+        self._readers = self._catalog.sources.readers()
         async with self._opening(self._ledger) as looker:
             looker.spending = self._helm.spending
             return await self._step(looker, linger_s=None)
@@ -150,7 +153,7 @@ class FetchLoop(Loop):
         self.resume()
         async with self._opening(self._ledger) as looker:
             looker.spending = self._helm.spending
-            tending = asyncio.create_task(self._tend_leases())
+            beside = [asyncio.create_task(task) for task in (self._tend_leases(), self._count_readers())]
             while not self._stopping.is_set():
                 pause_s = await self._guarded_step(looker)
                 if pause_s:
@@ -158,7 +161,8 @@ class FetchLoop(Loop):
             # What is under way and nearly there is worth a moment more; the rest stays due.
             self._remember(await looker.look([], linger_s=_LINGER_S))
             await looker.close()
-            tending.cancel()
+            for task in beside:
+                task.cancel()
         self._helm.save(self._ledger, self._clock(), is_last=True)
 
     async def _tend_leases(self) -> None:
@@ -170,6 +174,15 @@ class FetchLoop(Loop):
             except (FeedweirError, OSError):
                 _log.exception("hubs are asked again in a moment")
             await asyncio.sleep(_AFTER_ERROR_S)
+
+    async def _count_readers(self) -> None:
+        """How many read each source, which publishers are told; counted seldom, beside the fetching."""
+        while True:
+            try:
+                self._readers = await asyncio.to_thread(self._catalog.sources.readers)
+            except (FeedweirError, OSError):
+                _log.exception("readers are counted again later")
+            await asyncio.sleep(_COUNT_S)
 
     async def _guarded_step(self, looker: Looker) -> float:
         """A step, and how long to pause after it; a full disk or a locked database is waited out."""
@@ -195,7 +208,10 @@ class FetchLoop(Loop):
     def _due(self, under_way: int, now: datetime) -> list[SourceState]:
         """What is due, unless there is enough under way: to read it all again at every step costs more than looking."""
         most = self._options.max_sources_per_step
-        return [] if 2 * under_way > most else list(map(state_of, self._catalog.sources.due(now, most)))
+        if 2 * under_way > most:
+            return []
+        states = map(state_of, self._catalog.sources.due(now, most))
+        return [replace(state, subscribers=max(self._readers.get(state.source, 1), 1)) for state in states]
 
     def _remember(self, report: CrawlReport) -> None:
         """States are read again: a batch may have taught a source something while it was being looked at."""
