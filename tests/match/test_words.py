@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from itertools import pairwise
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -16,7 +15,7 @@ from feedweir.match import Frequencies, KeywordQueries, dictionary
 from feedweir.match.dictionary import dictionary_of, entries_of_tokens, known_tokens
 from feedweir.match.keywords import keywords_of
 from feedweir.match.lexicon import Lexicon, lexicon_of
-from feedweir.match.shared_words import LookedUp, translated_tokens, translation_of
+from feedweir.match.shared_words import LookedUp, translated_entries, translation_of
 from feedweir.match.store import table_of
 
 WORDS = ("a", "of", "storm", "harbour", "überfahrt", "internationalisation", "internationalisations", "海")
@@ -72,12 +71,11 @@ def test_what_a_filter_or_a_translation_finds_is_what_looking_up_finds(
 ) -> None:
     small, large = (dictionary_of([word.encode() for word in each]) for each in (few, many))
     tokens = analyse(pa.array(texts, pa.string()))
-    found = [translated_tokens(small, translation_of(large, small), LookedUp(large, {"t": tokens}), "t")]
+    translated = translated_entries(small, translation_of(large, small), LookedUp(large, {"t": tokens}), "t")
+    assert translated.tolist() == entries_of_tokens(small, tokens).tolist()
     if few:
-        found.append(known_tokens(small, tokens))
-    for offsets, entries, places in found:
-        rows = [entries[start:end].tolist() for start, end in pairwise(offsets)]
-        assert rows == expected(few, texts)
+        offsets, entries, places = known_tokens(small, tokens)
+        assert [entries[start:end].tolist() for start, end in pairwise(offsets)] == expected(few, texts)
         assert texts_of(tokens, places.tolist()) == [few[entry] for entry in entries.tolist()]
 
 
@@ -91,8 +89,12 @@ def test_large_dictionaries_have_no_filter_and_translate_all_the_same(
     )
     assert not len(small.filter)
     tokens = analyse(pa.array(["calm sea prow", "", "storm storm x"]))
-    offsets, entries, _ = translated_tokens(
-        small, translation_of(large, small), LookedUp(large, {"t": tokens}), "t"
-    )
-    assert (offsets.tolist(), entries.tolist()) == ([0, 2, 2, 4], [1, 2, 0, 0])
-    assert entries.dtype == np.int32
+    translation = translation_of(large, small)
+    assert translated_entries(small, translation, LookedUp(large, {"t": tokens}), "t").tolist() == [
+        -1,
+        1,
+        2,
+        0,
+        0,
+        -1,
+    ]

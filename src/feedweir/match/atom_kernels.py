@@ -32,19 +32,23 @@ def room_for_atoms(n_atoms, n_scoped):  # type: ignore[no-untyped-def]
 
 @njit(forceinline=True)
 def atoms_anywhere(offsets, entries, row, bits, satisfied):  # type: ignore[no-untyped-def]
-    """The entries of a row as atoms, each once, when no query asks where they stand; how many."""
+    """The entries of a row as atoms, each once, when no query asks where they stand; how many.
+
+    There is no branch on whether a word is known or new, which is hard to foresee: those that nobody names are one more
+    atom, which is never new.
+    """
+    nameless = uint32(len(satisfied) - 1)
+    set_bit(bits, nameless)
     n = 0
     for stream in range(len(offsets)):
         for i in range(offsets[stream, row], offsets[stream, row + 1]):
             entry = entries[uintp(i)]
-            if entry >= 0:
-                # without a branch on whether it is new, which is hard to foresee
-                place = uint32(entry) >> _U3
-                before = bits[place]
-                bit = np.uint8(1) << np.uint8(uint32(entry) & _U7)
-                bits[place] = before | bit
-                satisfied[uintp(n)] = entry
-                n += (before & bit) == 0
+            atom = uint32(entry) if entry >= 0 else nameless
+            before = bits[atom >> _U3]
+            bit = np.uint8(1) << np.uint8(atom & _U7)
+            bits[atom >> _U3] = before | bit
+            satisfied[uintp(n)] = atom
+            n += (before & bit) == 0
     return n
 
 

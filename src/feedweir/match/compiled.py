@@ -26,7 +26,7 @@ from feedweir.match.formulas import Note, Progress
 from feedweir.match.index import Index, load_index, save_index
 from feedweir.match.matches import Matches
 from feedweir.match.meaning import Reading, holds
-from feedweir.match.parts import NO_LIMIT, PAIRS_AT_ONCE, Part, joined, merged_parts, parts_of
+from feedweir.match.parts import NO_LIMIT, PAIRS_AT_ONCE, Finding, joined, parts_of
 from feedweir.match.sealed import open_sealed, write_sealed
 from feedweir.match.selectivity import Frequencies
 from feedweir.match.store import (
@@ -145,10 +145,11 @@ def answered(
     """
     words = translations or [None] * len(sets)
     asked = [
-        each.streams_of(asking, bits, translation)
+        each.findings(asking, bits, translation)
         for each, bits, translation in zip(sets, removed, words, strict=True)
     ]
-    for part in merged_parts([stream for streams, _ in asked for stream in streams]):
+    together = [finding for findings, _ in asked for finding in findings]
+    for part in parts_of(together, asking.items.num_rows, asking.limit):
         if counters is not None:
             counters.add_hits(part, asking.items)
         yield part
@@ -226,10 +227,10 @@ class IndexedSet:
         first, last = (int(np.searchsorted(self.index.keys, key, side=side)) for side in ("left", "right"))
         return [(number, self._queries.query(number)) for number in range(first, last)]
 
-    def streams_of(
+    def findings(
         self, asking: Asking, removed: Array, translation: Array | None = None
-    ) -> tuple[list[Iterator[Part]], Array]:
-        """The pairs that each way finds, without some of the queries (a bit each); and what is to become of costs."""
+    ) -> tuple[list[Finding], Array]:
+        """The ways to find queries, without some of them (a bit each); and what is to become of costs."""
         index, items = self.index, asking.items
         streams, values = as_arguments(
             streams_of(index, asking.texts, translation), values_of_batch(index, items)
@@ -243,8 +244,7 @@ class IndexedSet:
             counted = nothing_counted(index)
             ways.append(ByTrees(index, trees, streams, values, costs, asking.is_sampled, counted))
         tell = partial(self._told, items)
-        found = [parts_of(way, items.num_rows, index.keys, removed, tell, asking.limit) for way in ways]
-        return found, costs
+        return [Finding(way, index.keys, removed, tell) for way in ways], costs
 
     def _told(
         self, items: pa.RecordBatch, rows: Array, queries: Array

@@ -23,8 +23,6 @@ from feedweir.match.dictionary_kernels import (
 )
 
 _ROOM = 1.5
-_SMALL, _SMALL_ROOM = 20_000, 6.0
-"""Few strings get more slots: nearly all that is looked up is not among them, and is to find an empty slot at once."""
 _FILTERED, _FILTER_BITS = 20_000, 8
 """Strings up to which there is a filter, and its bits for each at least."""
 Bytes = npt.NDArray[np.uint8]
@@ -43,9 +41,8 @@ def packed_dictionary(
 
     With hashes of another making `exact_bytes` must be 0: then every hit is compared byte by byte.
     """
-    room = _SMALL_ROOM if len(hashes) <= _SMALL else _ROOM
     size = 16
-    while size < room * len(hashes):
+    while size < _ROOM * len(hashes):
         size *= 2
     slots = np.full(2 * size, EMPTY, np.uint64)
     fill(hashes, starts, exact_bytes, slots)

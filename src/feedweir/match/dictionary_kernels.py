@@ -170,47 +170,19 @@ ABSENT, ASK = -1, -2
 
 
 @njit(cache=True, nogil=True)
-def translate(  # type: ignore[no-untyped-def]
-    dictionary, translation, found, offsets, hashes, text, starts, lengths, known_offsets
-):
-    """As `look_up_few`, for tokens that were found (or not) in another dictionary."""
+def translate(dictionary, translation, found, hashes, text, starts, lengths, entries):  # type: ignore[no-untyped-def]
+    """As `look_up`, for byte strings that were found (or not) in another dictionary."""
     slots, entry_starts, entry_text, filter_bits = dictionary
     shift = _shift_of(filter_bits)
     has_filter = len(filter_bits) > 0
-    tokens = np.empty(256, np.int32)
-    entries = np.empty(256, np.int32)
-    n = 0
-    known_offsets[0] = 0
-    for row in range(len(offsets) - 1):
-        first, last = offsets[row], offsets[row + 1]
-        if n + last - first >= len(entries):
-            more = np.empty(len(entries) + last - first, np.int32)
-            entries, tokens = np.concatenate((entries, more)), np.concatenate((tokens, more))
-        before = n
-        has_asked = False
-        for i in range(first, last):
-            entry = translation[uintp(found[uintp(i)] + 1)]
-            entries[uintp(n)] = entry
-            tokens[uintp(n)] = i
-            n += entry != ABSENT
-            has_asked |= entry == ASK
-        if has_asked:
-            last_found = n
-            n = before
-            for k in range(before, last_found):
-                j = uintp(tokens[uintp(k)])
-                entry = entries[uintp(k)]
-                if entry == ASK:
-                    entry = np.int32(ABSENT)
-                    if not has_filter or _passes(filter_bits, shift, hashes[j]):
-                        entry = _entry_of(
-                            slots, entry_starts, entry_text, hashes[j], text, starts[j], lengths[j]
-                        )
-                entries[uintp(n)] = entry
-                tokens[uintp(n)] = tokens[uintp(k)]
-                n += entry >= 0
-        known_offsets[row + 1] = n
-    return entries[:n], tokens[:n]
+    for i in range(len(found)):
+        j = uintp(i)
+        entry = translation[uintp(found[j] + 1)]
+        if entry == ASK:
+            entry = np.int32(ABSENT)
+            if not has_filter or _passes(filter_bits, shift, hashes[j]):
+                entry = _entry_of(slots, entry_starts, entry_text, hashes[j], text, starts[j], lengths[j])
+        entries[j] = entry
 
 
 @njit(cache=True, nogil=True)

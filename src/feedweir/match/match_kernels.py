@@ -93,11 +93,11 @@ def _roots_of(roots, blocks, satisfied, n_satisfied, places):  # type: ignore[no
     n = 0
     for i in range(n_satisfied):
         root = roots[uint32(satisfied[uintp(i)])]
-        if root >= 0:
-            ask_for(blocks, uint32(root))
-            ask_for(blocks, uint32(root) + _LINE)
-            places[uintp(n)] = root
-            n += 1
+        place = uint32(max(root, 0))
+        ask_for(blocks, place)
+        ask_for(blocks, place + _LINE)
+        places[uintp(n)] = place
+        n += root >= 0
     return n
 
 

@@ -53,6 +53,9 @@ class Matches:
         return len(self.rows)
 
 
+NOTHING = Matches(np.empty(0, np.int32), np.empty(0, np.int64))
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """Where a clause found what it wanted: characters `start` to `end` of a value of an attribute."""

@@ -13,20 +13,23 @@ _DIGIT, _WIDE_DIGIT = 8, 11
 
 
 @njit(cache=True, nogil=True)
-def in_order(rows, queries, keys, removed):  # type: ignore[no-untyped-def]
+def in_order(rows, queries, keys, removed, other_rows, other_keys):  # type: ignore[no-untyped-def]
     """Pairs that come row by row, as (rows, keys) sorted within each row and each once; it works in their place.
 
-    `removed` is empty, or a bit for each query that is not to be reported.
+    `removed` is empty, or a bit for each query that is not to be reported. The other pairs, which are few and in order,
+    are put among them on the way: a list of millions is not copied for their sake.
     """
-    n = _kept(rows, queries, removed) if len(removed) > 0 else len(rows)
-    out_rows = np.empty(n, np.int32)
-    out_keys = np.empty(n, np.int64)
+    n, n_others = len(rows), len(other_rows)
+    has_removed = len(removed) > 0
+    out_rows = np.empty(n + n_others, np.int32)
+    out_keys = np.empty(n + n_others, np.int64)
     spare = np.empty(0, np.int32)
     counts = np.empty(1 << _WIDE_DIGIT, np.uint32)
     n_bits = 1
     while len(keys) >> n_bits:
         n_bits += 1
     n_out = 0
+    n_taken = 0
     first = 0
     while first < n:
         row = rows[first]
@@ -35,16 +38,76 @@ def in_order(rows, queries, keys, removed):  # type: ignore[no-untyped-def]
             last += 1
         if last - first > len(spare):
             spare = np.empty(2 * (last - first), np.int32)
-        _sort(queries, first, last, spare, counts, n_bits)
-        before = ~keys[queries[first]]  # another key than the first
-        for i in range(first, last):
-            key = keys[uint32(queries[uintp(i)])]
-            out_rows[uintp(n_out)] = row
-            out_keys[uintp(n_out)] = key
-            n_out += key != before
-            before = key
+        end = _kept(queries, first, last, removed) if has_removed else last
+        _sort(queries, first, end, spare, counts, n_bits)
+        # others of earlier rows, then this row, then the others of this row among its keys
+        n_before = _up_to(other_rows, n_taken, row)
+        n_out = _put(other_rows, other_keys, n_taken, n_before, out_rows, out_keys, n_out)
+        n_taken = _up_to(other_rows, n_before, row + 1)
+        start = n_out
+        n_out = _put_queries(row, queries, first, end, keys, out_rows, out_keys, n_out)
+        if n_taken > n_before:
+            n_out = _put_among(row, other_keys, n_before, n_taken, out_rows, out_keys, start, n_out)
         first = last
+    n_out = _put(other_rows, other_keys, n_taken, n_others, out_rows, out_keys, n_out)
     return out_rows[:n_out], out_keys[:n_out]
+
+
+# Loops that are run for every pair are functions of their own: inside a longer one they were measured to be slower.
+
+
+@njit(inline="always")
+def _up_to(rows, first, row):  # type: ignore[no-untyped-def]
+    """The first place from `first` on that is not before a row."""
+    while first < len(rows) and rows[uintp(first)] < row:
+        first += 1
+    return first
+
+
+@njit(cache=True, nogil=True)
+def _put(rows, keys, first, last, out_rows, out_keys, n_out):  # type: ignore[no-untyped-def]
+    """Put down pairs as they are; how many there are then."""
+    for k in range(first, last):
+        out_rows[uintp(n_out)] = rows[uintp(k)]
+        out_keys[uintp(n_out)] = keys[uintp(k)]
+        n_out += 1
+    return n_out
+
+
+@njit(cache=True, nogil=True)
+def _put_queries(row, queries, first, last, keys, out_rows, out_keys, n_out):  # type: ignore[no-untyped-def]
+    """Put down the keys of a row's sorted queries, each once; how many pairs there are then."""
+    before = ~keys[uint32(queries[uintp(first)])]  # another key than the first
+    for i in range(first, last):
+        key = keys[uint32(queries[uintp(i)])]
+        out_rows[uintp(n_out)] = row
+        out_keys[uintp(n_out)] = key
+        n_out += key != before
+        before = key
+    return n_out
+
+
+@njit(cache=True, nogil=True)
+def _put_among(row, others, first, last, out_rows, out_keys, start, end):  # type: ignore[no-untyped-def]
+    """Put `others[first:last]` among the keys of a row, which lie from `start` to `end`: from the last one on, as both
+    are in order. How many pairs there are then."""
+    at = new_end = end + last - first
+    for k in range(end, new_end):
+        out_rows[uintp(k)] = row
+    for k in range(last - 1, first - 1, -1):
+        key = others[uintp(k)]
+        while end > start and out_keys[uintp(end - 1)] > key:
+            at -= 1
+            end -= 1
+            out_keys[uintp(at)] = out_keys[uintp(end)]
+        if end == start or out_keys[uintp(end - 1)] != key:
+            at -= 1
+            out_keys[uintp(at)] = key
+    n_twice = at - end
+    if n_twice > 0:
+        for k in range(at, new_end):
+            out_keys[uintp(k - n_twice)] = out_keys[uintp(k)]
+    return new_end - n_twice
 
 
 @njit(cache=True, nogil=True)
@@ -68,12 +131,11 @@ def keys_of_bits(bits, keys, first, limit):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _kept(rows, queries, removed):  # type: ignore[no-untyped-def]
-    """Move the pairs whose query was not removed to the front; how many they are."""
-    n = 0
-    for i in range(len(rows)):
+def _kept(queries, first, last, removed):  # type: ignore[no-untyped-def]
+    """Move those of `queries[first:last]` that were not removed to the front; where they end."""
+    n = first
+    for i in range(first, last):
         query = queries[uintp(i)]
-        rows[uintp(n)] = rows[uintp(i)]
         queries[uintp(n)] = query
         n += is_set(removed, query) == 0
     return n

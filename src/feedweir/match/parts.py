@@ -1,12 +1,13 @@
 """An answer in parts: whatever number of pairs a batch has, no more than some of them are held at a time.
 
-Every way of finding gives its pairs sorted by row and then by key, in parts of bounded length; several are merged as
-they come. A row whose pairs are more than one part may hold is a bit for each query of the set, read from the first on.
+Usually one part holds everything: then the longest list takes in the others while it is put in order. Else every way
+of finding gives its pairs sorted by row and then by key, in parts of bounded length; several are merged as they come. A
+row whose pairs are more than one part may hold is a bit for each query of the set, read from the first on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple, TypeAlias
@@ -14,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from feedweir.match.arrays import Array
-from feedweir.match.matches import Matches, Work, merged
+from feedweir.match.matches import NOTHING, Matches, Work, merged
 from feedweir.match.pair_kernels import in_order, keys_of_bits
 from feedweir.match.ways import Listed, Way
 
@@ -28,33 +29,69 @@ Tell: TypeAlias = Callable[[Array, Array], tuple[Array, Array, Failures]]
 """Of (rows, queries) those that hold by their plain meaning, and the queries that cannot be judged."""
 
 
+class Finding(NamedTuple):
+    """A way of finding queries, and what is known of them."""
+
+    way: Way
+    keys: Array
+    removed: Array
+    """Empty, or a bit for each query that is not wanted."""
+    tell: Tell
+
+
 class Part(NamedTuple):
     matches: Matches
     is_last: bool
 
 
-def parts_of(way: Way, n_rows: int, keys: Array, removed: Array, tell: Tell, limit: int) -> Iterator[Part]:
-    """All pairs that a way finds, in order; `removed` is empty, or a bit for each query that is not wanted."""
-    first, is_last = 0, False
-    while not is_last:
-        listed = way.listed(first, limit)
+def parts_of(findings: Sequence[Finding], n_rows: int, limit: int) -> Iterator[Matches]:
+    """All pairs that several ways find, in order and each once; there is at least one part, if an empty one."""
+    firsts = [finding.way.listed(0, limit) for finding in findings]
+    if all(listed.stopped_at == n_rows for listed in firsts):
+        return iter([_at_once(findings, firsts)])
+    pairs = zip(findings, firsts, strict=True)
+    return merged_parts([_stream(finding, listed, n_rows, limit) for finding, listed in pairs])
+
+
+def _at_once(findings: Sequence[Finding], lists: Sequence[Listed]) -> Matches:
+    """Lists of all rows as one; the longest is neither copied nor ordered before the others are."""
+    by_length = sorted(zip(findings, lists, strict=True), key=lambda pair: len(pair[1].rows))
+    beside = merged([_ordered(finding, listed) for finding, listed in by_length[:-1]])
+    whole = _ordered(*by_length[-1], beside) if by_length else beside
+    held = whole.work.held if len(lists) < 2 else sum(len(one.rows) for one in lists) + len(whole)
+    return replace(
+        whole,
+        work=replace(whole.work, held=max(whole.work.held, held)),
+        observed=tuple(chain.from_iterable(finding.way.observed() for finding in findings)),
+    )
+
+
+def _stream(finding: Finding, listed: Listed, n_rows: int, limit: int) -> Iterator[Part]:
+    """The pairs that a way finds, of which the first are listed."""
+    first, way = 0, finding.way
+    while True:
         is_wide = listed.stopped_at == first < n_rows
         is_last = listed.stopped_at == n_rows
-        matches = _ordered(listed, keys, removed, tell)
+        matches = _ordered(finding, listed)
         yield Part(replace(matches, observed=way.observed()) if is_last else matches, is_last)
+        if is_last:
+            return
         first = listed.stopped_at + is_wide
         if is_wide:
-            yield from (Part(each, False) for each in _wide(way, first - 1, keys, removed, tell, limit))
+            yield from (Part(each, False) for each in _wide(finding, first - 1, limit))
+        listed = way.listed(first, limit)
 
 
-def _ordered(listed: Listed, keys: Array, removed: Array, tell: Tell) -> Matches:
+def _ordered(finding: Finding, listed: Listed, beside: Matches = NOTHING) -> Matches:
+    """What is listed, and what was found beside it, as an answer."""
     rows, queries = listed.rows, listed.queries
     failures: Failures = ()
     if len(listed.asked_rows):
-        held_rows, held_queries, failures = tell(listed.asked_rows, listed.asked_queries)
+        held_rows, held_queries, failures = finding.tell(listed.asked_rows, listed.asked_queries)
         rows, queries = _row_by_row((rows, queries), (held_rows, held_queries))
-    found_rows, found_keys = in_order(rows, queries, keys, removed)
-    return Matches(found_rows, found_keys, listed.work, failures)
+    found_rows, found_keys = in_order(rows, queries, finding.keys, finding.removed, beside.rows, beside.keys)
+    all_failures = {**dict(failures), **dict(beside.failures)}
+    return Matches(found_rows, found_keys, listed.work + beside.work, tuple(sorted(all_failures.items())))
 
 
 def _row_by_row(*pairs: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -64,8 +101,9 @@ def _row_by_row(*pairs: tuple[Array, Array]) -> tuple[Array, Array]:
     return rows[order], queries[order]
 
 
-def _wide(way: Way, row: int, keys: Array, removed: Array, tell: Tell, limit: int) -> Iterator[Matches]:
+def _wide(finding: Finding, row: int, limit: int) -> Iterator[Matches]:
     """The pairs of one row that has many."""
+    way, keys, removed, tell = finding
     found, asked = (np.zeros((len(keys) + 7) // 8, np.uint8) for _ in range(2))
     work = way.marked(row, found, asked)
     asked &= ~found

@@ -45,16 +45,13 @@ def translation_of(largest: Dictionary, other: Dictionary) -> Array:
     return frozen(translation)
 
 
-def translated_tokens(
-    words: Dictionary, translation: Array, looked_up: LookedUp, name: str
-) -> tuple[Array, Array, Array]:
-    """(offsets of rows, entries, tokens) of the words of a field that a dictionary has."""
-    tokens = looked_up.tokens[name]
-    offsets = np.zeros(len(tokens.offsets), np.int64)
-    if not len(tokens.hashes):
-        return offsets, np.empty(0, np.int32), np.empty(0, np.int32)
-    entries, known = translate(
-        words, translation, frozen(looked_up.entries(name)), tokens.offsets, tokens.hashes,
-        frozen(tokens.text), tokens.starts, tokens.lengths, offsets,
-    )  # fmt: skip
-    return offsets, entries, known
+def translated_entries(words: Dictionary, translation: Array, looked_up: LookedUp, name: str) -> Array:
+    """The entry of every token of a field in another dictionary than the one that they were looked up in."""
+    tokens, found = looked_up.tokens[name], looked_up.entries(name)
+    entries = np.empty(len(found), np.int32)
+    if len(found):
+        translate(
+            words, translation, frozen(found), tokens.hashes, frozen(tokens.text), tokens.starts, tokens.lengths,
+            entries,
+        )  # fmt: skip
+    return entries

@@ -14,7 +14,7 @@ from feedweir.match.dictionary import dictionary_of, entries_of_tokens
 from feedweir.match.dictionary_kernels import Dictionary
 from feedweir.match.facts import texts_of
 from feedweir.match.keywords import keywords_of
-from feedweir.match.matches import Matches
+from feedweir.match.matches import NOTHING, Matches
 from feedweir.match.pair_kernels import in_order
 from feedweir.match.prospective.methods import Clustered, Found, Matcher, Ordered, Primitive, Shared
 from feedweir.match.prospective.terms import TermSets, term_queries, term_sets
@@ -82,9 +82,9 @@ class KeywordSet:
 
     def match(self, items: pa.RecordBatch) -> Matches:
         found = self.core.match(documents_of(self.words, items))
-        return Matches(
-            *in_order(found.rows, found.queries.copy(), frozen(self.keys), frozen(np.empty(0, np.uint8)))
-        )
+        none = frozen(np.empty(0, np.uint8))
+        queries = found.queries.copy()
+        return Matches(*in_order(found.rows, queries, frozen(self.keys), none, NOTHING.rows, NOTHING.keys))
 
 
 def keyword_set(queries: KeywordQueries, method: str = "auto") -> KeywordSet:
