@@ -24,8 +24,8 @@ from feedweir.match import (
     prune,
     versions_of,
 )
+from feedweir.match.changes import finish_merge, prepare_merge
 from feedweir.match.parts import joined
-from feedweir.match.segments import finish_merge, prepare_merge
 from feedweir.plan.predicates import Contains, Term
 from feedweir.plan.query import Query
 from tests.match.generated import items, queries

@@ -1,28 +1,30 @@
 """Which subscriptions an item satisfies: all of them compiled into one set, run once per batch."""
 
+from feedweir.match.changes import (
+    PreparedMerge,
+    apply_changes,
+    is_worth_merging,
+    merge,
+    prepare_merge,
+)
 from feedweir.match.compiled import CompiledSet, compile_set
 from feedweir.match.counters import Counters, Tally
 from feedweir.match.explain import Explanation
 from feedweir.match.formulas import Note
 from feedweir.match.matches import Matches, Span, Work
 from feedweir.match.opening import open_set
-from feedweir.match.segments import (
-    PreparedMerge,
-    SegmentedSet,
-    apply_changes,
+from feedweir.match.segments import SegmentedSet
+from feedweir.match.selectivity import Frequencies
+from feedweir.match.store import KeywordQueries
+from feedweir.match.versions import (
     create_segmented,
     forget_merge,
-    is_worth_merging,
-    merge,
     open_version,
-    prepare_merge,
     prune,
     verify_version,
     versions_of,
     write_version,
 )
-from feedweir.match.selectivity import Frequencies
-from feedweir.match.store import KeywordQueries
 
 __all__ = [
     "CompiledSet",

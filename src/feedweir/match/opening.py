@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from feedweir.match.compiled import CompiledSet, open_compiled
-from feedweir.match.segments import is_segmented, open_version
+from feedweir.match.versions import is_segmented, open_version
 
 
 def open_set(directory: Path, version: int | None = None) -> CompiledSet:

@@ -53,6 +53,11 @@ def open_sealed(directory: Path) -> dict[str, Any]:
     return details
 
 
+def check_file(directory: Path, name: str) -> None:
+    """Refuse one file of a sealed directory when a byte of it is not as it was."""
+    _check_file(directory / name, read_manifest(directory)["files"][name])
+
+
 def read_manifest(directory: Path) -> dict[str, Any]:
     try:
         manifest = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
