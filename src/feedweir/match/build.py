@@ -95,7 +95,7 @@ def _read(
     """The plain queries, all others, and the attributes that there is a bit for."""
     in_trees = sources_in_trees(trees)
     keywords = keywords_of(table, in_trees, with_attributes=with_attributes)
-    read = formulas_of(table, np.unique(keywords.rows), in_trees, progress)
+    read = formulas_of(table, keywords.rows, in_trees, progress)
     draft = _Draft(read.formulas, read.notes, trees)
     named = (scope for leaf in _leaves(draft) for scope in _named_scope(leaf))
     scopes = Scopes.of((*keywords.scope_names, *named))

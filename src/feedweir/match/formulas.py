@@ -65,7 +65,7 @@ def formulas_of(table: pa.Table, plain: Array, in_trees: InTrees, progress: Prog
 
     def told(n: int) -> None:
         if progress:
-            progress(len(plain) + n * n_processes, len(table))
+            progress(len(table) - len(rows) + n * n_processes, len(table))
 
     if n_processes == 1:
         return read_formulas(table, rows, in_trees, told)

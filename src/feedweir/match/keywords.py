@@ -62,14 +62,16 @@ def keywords_of(table: pa.Table, excepted: Iterable[int] = (), *, with_attribute
     lists = some.column("terms").combine_chunks()
     lengths = _lengths(lists)
     scopes, scope_names = _scopes_of_terms(some, lengths)
-    tokens = analyse(lists.flatten())
+    # most terms are named by many: each is analysed once
+    terms = lists.flatten().dictionary_encode()
+    tokens, places = analyse(terms.dictionary), terms.indices.to_numpy()
     origins, source_names, is_clear = _origins(some.column("sources").combine_chunks())
-    is_odd = _sums((np.diff(tokens.offsets) != 1) | (scopes == _NOT_TEXT))
+    is_odd = _sums((np.diff(tokens.offsets) != 1)[places] | (scopes == _NOT_TEXT))
     ends = np.cumsum(lengths)
     is_plain = (is_odd[ends] == is_odd[ends - lengths]) & is_clear
     # a term of no or several words shifts the tokens behind it, so plain terms are picked by their own offsets
     keep = np.repeat(is_plain, lengths)
-    ids, words = _words_in(tokens, tokens.offsets[:-1][keep])
+    ids, words = _words_in(tokens, tokens.offsets[:-1][places[keep]])
     leaves, leaf_words, leaf_scopes = _leaves(ids, scopes[keep], len(words))
     is_any = np.asarray(some.column("is_any"))[is_plain]
     counts = np.where(is_any, lengths[is_plain], 1)
