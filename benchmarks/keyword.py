@@ -249,7 +249,7 @@ def updates(
     """Throughput with `n_changes` a second, all of whose work is done on the same core, against none.
 
     Half of the changes add queries like those that are there, half remove some. A second of changes follows the other
-    until everything is to be merged; the merge belongs to the price, and so does opening each version elsewhere.
+    until everything is to be merged; the merge belongs to the price, and so does opening each version to match.
     """
     root = scratch / "changing"
     base: Any = create_segmented(root, KeywordQueries(*excite.keyword_columns(work.queries, work.n_terms)))
@@ -262,12 +262,13 @@ def updates(
     while len(spent) < most_rounds and not is_worth_merging(changed.segments):
         added = _queries(more, random.integers(0, len(more), n_changes // 2), len(spent))
         removed = random.integers(0, len(work.queries), n_changes // 2).tolist()
-        changed, seconds = timed(lambda added=added, removed=removed: apply_changes(root, added, removed))
-        spent.append(seconds + timed(lambda version=changed: _open_elsewhere(version))[1])
+        written, seconds = timed(lambda added=added, removed=removed: apply_changes(root, added, removed))
+        changed, more_seconds = timed(lambda version=written: _opened(version, batch.slice(0, 1)))
+        spent.append(seconds + more_seconds)
         segments = max(segments, len(changed.segments))
         if len(spent) % 7 == 1:
             slower.append(_slowdown(base, changed, batch))
-    merged, merge_s = timed(lambda: merge(root))
+    merged, merge_s = timed(lambda: _opened(merge(root), batch.slice(0, 1)))
     slowdown, share = float(np.mean(slower)), (sum(spent) + merge_s) / len(spent)
     return {
         "update_dip": max(0.0, 1.0 - (1.0 - share) / slowdown),
@@ -287,11 +288,11 @@ def _slowdown(base: Any, changed: Any, batch: pa.RecordBatch) -> float:
     return min(now for _, now in turns) / min(before for before, _ in turns)
 
 
-def _open_elsewhere(version: SegmentedSet) -> None:
-    """What another process does that has all segments of a version but the newest."""
-    for segment in version.segments[-1:]:
-        open_set(version.root / "segments" / segment.name)
-    open_version(version.root, version.version)
+def _opened(version: SegmentedSet, item: pa.RecordBatch) -> Any:
+    """What a process that matches does with a version: reads what is new, and gets ready for the first batch."""
+    opened = open_version(version.root, version.version)
+    opened.match(item)
+    return opened
 
 
 def _queries(terms: TermSets, rows: np.ndarray[Any, Any], number: int) -> list[Query]:
