@@ -60,6 +60,26 @@ def test_an_edited_pattern_join_still_knows_what_came_before(weir: Weir) -> None
     assert [item.raw for item in weir.items("Near")] == ["<both>ann</both>"]
 
 
+@pytest.mark.parametrize(
+    "edited",
+    [
+        "xscl { B//item[author->b] JOIN{a=b, 2 days} A//item[author->a] }",
+        "xscl { A//item[author->a] FOLLOWED BY{a=b, 3 days} B//item[author->b] }",
+        "xscl { A//item[author->a] JOIN{a=b, 2 days} B//item[author->b] JOIN{b=c, 1 day} C//item[author->c] }",
+    ],
+    ids=["sides changed", "another length, and an order", "a chain"],
+)
+def test_a_pattern_join_that_compares_the_same_still_knows_what_came_before(weir: Weir, edited: str) -> None:
+    weir.execute("register feed http://example.org/c as C")
+    land(weir, "A", 1, NOON)
+    run(weir)
+    weir.execute(f"create or replace feed Near from {edited}")
+    land(weir, "B", 2, NOON + timedelta(days=1))
+    land(weir, "C", 3, NOON + timedelta(days=1))
+    run(weir)
+    assert [sorted(seq >> 32 for seq in item.made_of)[:2] for item in weir.items("Near")] == [[1, 2]]
+
+
 def test_state_is_bounded_by_the_window(weir: Weir) -> None:
     weir.refresh_set()
     runner = Runner(weir.directory, weir.commit)

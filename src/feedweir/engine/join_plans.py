@@ -182,12 +182,13 @@ def ways_to(joins: JoinSet, root: int, key: int) -> tuple[tuple[Stream, ...], ..
 
 
 def shard_of(plan: Node) -> int:
-    """By the first stream under a window, or else the first that a plan reads: what is remembered of it stays when the
-    rest of the query is edited, and windows over one stream are mostly in one shard."""
+    """By the first stream under a window, or else by the first two that a plan reads, in whichever order: what is
+    remembered of them stays when the rest of the query is edited, and windows over one stream are mostly in one shard.
+    """
     joins = JoinSet([JoinFeed(0, plan)])
     under = (stream.inputs[1] for stream in joins.made.values() if isinstance(stream.node, AnnotationJoin))
     windows = (key for key in under if key in joins.found)
-    return crc32(str(next(windows, next(iter(joins.found), 0))).encode()) % SHARDS
+    return crc32(str(next(windows, min([*joins.found][:2], default=0))).encode()) % SHARDS
 
 
 def save_joins(directory: Path, feeds: Iterable[JoinFeed]) -> None:
