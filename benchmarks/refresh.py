@@ -1,36 +1,41 @@
 """Refresh policies on a trace of what feeds showed: loss and delay against an hourly poll with as many requests.
 
 A trace says what each feed showed at certain moments; between them it is taken to have shown the same. Without
-`--trace` one is generated, whose items have dates, as those of real feeds have. Every policy starts without any
-knowledge, and what it learns counts.
+`--trace` one is generated after the figures of a recorded week (`_worlds.collections`). Every policy starts without any
+knowledge, and what it learns counts. `delay_bound` and `missed_bound` are what the same planning reaches that has
+watched a week before without a gap, and that week was just the same. `publishers_…` is another world, of sources that
+publish by chance at very uneven rates; there `publishers_delay_bound` is what no policy can fall below, by the rates.
+
+Means are over the `seeds`, which move the moments of the first looks; `…_worst` is the worst of them. The policy was
+developed on seeds 0 to 4 of the recorded week; `--first-seed 10` runs others.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-import random
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import replace
-from datetime import UTC, datetime
-from statistics import NormalDist, fmean
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from datetime import datetime
+from functools import partial
+from statistics import fmean
 
 import pyarrow.parquet as pq
 
+from benchmarks import _worlds
+from feedweir.acquire.refresh.history import History
 from feedweir.acquire.refresh.planned import Planned
 from feedweir.acquire.refresh.policies import Fixed, RateProportional
 from feedweir.acquire.refresh.rules import RefreshRules
-from feedweir.acquire.refresh.simulate import Account, FeedTrace, Trace, simulate, steering
+from feedweir.acquire.refresh.simulate import Account, FeedTrace, Trace, a_week_later, simulate, steering
 
-START = datetime(2024, 5, 6, tzinfo=UTC).timestamp()
-_DAY_S = 86_400.0
-_BACK_DAYS = 7
-"""How long a generated feed has been publishing when it is met."""
-_WAKING_SHARE = 0.8
-"""What news publish in the twelve busiest hours of a day."""
+_DAYS = 7
 _STEPS = 5
 """Of each search over budgets: a halving each."""
+
+Play = Callable[[str], Account]
+"""A policy on a trace, for a seed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,26 +44,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seeds", type=int, default=5, help="runs that differ in the moments of the first looks"
     )
+    parser.add_argument("--first-seed", type=int, default=0, help="the seed of the first run")
+    parser.add_argument("--workers", type=int, default=2, help="runs at a time")
 
 
 def run(options: argparse.Namespace) -> dict[str, object]:
-    trace = read_trace(options.trace) if options.trace else generated(options.feeds, days=7)
-    seeds = [str(seed) for seed in range(options.seeds * (3 if options.full else 1))]
-    hourly = [_hourly(trace, seed) for seed in seeds]
-    planned = [_planned(trace, 1.0, seed) for seed in seeds]
-    smooth = spread_out(trace)
-    most = len(seeds) if options.full else 1
+    trace = read_trace(options.trace) if options.trace else _worlds.collections(options.feeds, _DAYS)
+    last = options.first_seed + options.seeds * (3 if options.full else 1)
+    seeds = [str(seed) for seed in range(options.first_seed, last)]
+    few = seeds if options.full else seeds[:1]
+    with ProcessPoolExecutor(max_workers=options.workers) as pool:
+
+        def played(play: Play, seeds: list[str]) -> list[Account]:
+            return list(pool.map(play, seeds))
+
+        hourly, planned = played(partial(_hourly, trace), seeds), played(partial(_planned, trace, 1.0), seeds)
+        known = played(partial(_knowing, trace), few)
+        smooth = spread_out(trace)
+        evenly = [played(play, few) for play in (partial(_planned, smooth, 1.0), partial(_hourly, smooth))]
+        proportional = played(partial(_proportional, trace, hourly[0]), few)
+        return {
+            **_compared(planned, hourly),
+            **_spread(planned, hourly),
+            **_bounds(known, hourly[: len(few)]),
+            "requests_ratio": requests_ratio(trace, hourly[: len(few)], few, played),
+            "feeds": len(trace),
+            "items": hourly[0].items,
+            "seeds": f"{seeds[0]} to {seeds[-1]}",
+            **_figures("hourly", hourly),
+            **_figures("planned", planned),
+            **_figures("proportional", proportional),
+            **_compared(evenly[0], evenly[1], "spread_out_"),
+            **_publishers(options.feeds, few, played),
+        }
+
+
+def _publishers(
+    feeds: int, seeds: list[str], played: Callable[[Play, list[str]], list[Account]]
+) -> dict[str, object]:
+    publishers = _worlds.some_publishers(feeds)
+    trace = _worlds.published(publishers, _DAYS)
+    plays = partial(_planned, trace, 1.0), partial(_hourly, trace)
+    bound = _worlds.least_delay_ratio(publishers, _DAYS, RefreshRules().floor_s)
     return {
-        **_compared(planned, hourly),
-        **_spread(planned, hourly),
-        "requests_ratio": requests_ratio(trace, hourly[:most], seeds[:most]),
-        "feeds": len(trace),
-        "items": hourly[0].items,
-        "runs": len(seeds),
-        **_figures("hourly", hourly),
-        **_figures("planned", planned),
-        **_figures("proportional", [_proportional(trace, hourly[0], seeds[0])]),
-        **_compared([_planned(smooth, 1.0, seeds[0])], [_hourly(smooth, seeds[0])], "spread_out_"),
+        **_compared(*(played(play, seeds) for play in plays), "publishers_"),
+        "publishers_delay_bound": round(bound, 3),
     }
 
 
@@ -71,15 +101,6 @@ def read_trace(path: str) -> Trace:
     return {name: _feed(polls) for name, polls in sorted(feeds.items())}
 
 
-def generated(feeds: int, days: int) -> Trace:
-    """Feeds whose rates are spread as those of news are, most of them slow; all show their newest items."""
-    draw = random.Random(20)
-    rates = [NormalDist(2.5, 1.5).inv_cdf((number + 0.5) / feeds) for number in range(feeds)]
-    return {
-        f"feed{n:03d}": _generated_feed(draw, math.exp(rate), days * _DAY_S) for n, rate in enumerate(rates)
-    }
-
-
 def spread_out(trace: Trace) -> Trace:
     """The same items, each at a moment of its own: what came together comes evenly over the time before."""
     return {name: _spread_out_feed(feed) for name, feed in trace.items()}
@@ -89,11 +110,16 @@ def _hourly(trace: Trace, seed: str) -> Account:
     return simulate(trace, RefreshRules(policy=Fixed(interval_s=3_600), jitter=0.0), seed=seed)
 
 
-def _planned(trace: Trace, fraction: float, seed: str) -> Account:
-    """The planning policy, held to a fraction of the requests of an hourly poll."""
-    requests_s = fraction * len(trace) / 3_600
-    rules = RefreshRules(policy=Planned())
-    return simulate(trace, rules, requests_s=requests_s, steer=steering(requests_s), seed=seed)
+def _planned(trace: Trace, fraction: float, seed: str, known: Mapping[str, History] | None = None) -> Account:
+    """The planning policy, held to a fraction of the requests of an hourly poll: as a rate, and altogether."""
+    requests_s, most = fraction * len(trace) / 3_600, fraction * _hourly(trace, seed).requests
+    rules, steer = RefreshRules(policy=Planned()), steering(requests_s)
+    return simulate(trace, rules, requests_s=requests_s, most=most, steer=steer, seed=seed, known=known)
+
+
+def _knowing(trace: Trace, seed: str) -> Account:
+    """The planning policy that has watched a week before, which was just the same."""
+    return _planned(trace, 1.0, seed, a_week_later(trace))
 
 
 def _proportional(trace: Trace, hourly: Account, seed: str) -> Account:
@@ -108,14 +134,19 @@ def _at_rates(trace: Trace, items_per_look: float, seed: str) -> Account:
     return simulate(trace, rules, requests_s=1.1 * len(trace) / 3_600, seed=seed)
 
 
-def requests_ratio(trace: Trace, hourly: list[Account], seeds: list[str]) -> float:
+def requests_ratio(
+    trace: Trace,
+    hourly: list[Account],
+    seeds: list[str],
+    played: Callable[[Play, list[str]], list[Account]],
+) -> float:
     """The smallest part of an hourly poll's requests with which no more is missed than by it, by halving.
 
     More than 1 when as many are not enough; infinite when twice as many are not.
     """
 
     def planned(fraction: float) -> list[Account]:
-        return [_planned(trace, fraction, seed) for seed in seeds]
+        return played(partial(_planned, trace, fraction), seeds)
 
     def is_enough(accounts: list[Account]) -> bool:
         return sum(account.missed for account in accounts) <= sum(account.missed for account in hourly)
@@ -142,6 +173,11 @@ def _spread(planned: list[Account], hourly: list[Account]) -> dict[str, object]:
     return {"missed_ratio_worst": round(max(missed), 3), "delay_ratio_worst": round(max(delays), 3)}
 
 
+def _bounds(known: list[Account], hourly: list[Account]) -> dict[str, object]:
+    ratios = _compared(known, hourly)
+    return {"missed_bound": ratios["missed_ratio"], "delay_bound": ratios["delay_ratio"]}
+
+
 def _compared(planned: list[Account], hourly: list[Account], prefix: str = "") -> dict[str, object]:
     return {
         f"{prefix}{name}_ratio": round(
@@ -164,33 +200,6 @@ def _figures(name: str, accounts: list[Account]) -> dict[str, object]:
 def _feed(polls: Iterable[tuple[float, tuple[str, ...]]]) -> FeedTrace:
     ordered = sorted(polls)
     return FeedTrace(tuple(moment for moment, _ in ordered), tuple(items for _, items in ordered))
-
-
-def _generated_feed(draw: random.Random, per_day: float, length_s: float) -> FeedTrace:
-    """Items are dated when they are written; some publishers show them at once, some by the strokes of a clock."""
-    window = draw.choice((10, 15, 20, 50))
-    period_s = draw.choice((0.0, 1_800.0, 3_600.0, 7_200.0))
-    phase_s = draw.uniform(0, period_s)
-    wake = draw.uniform(0, 24)
-    items: list[tuple[float, float]] = []
-    written = -_BACK_DAYS * _DAY_S
-    while written < length_s:
-        written += draw.expovariate(2 * _WAKING_SHARE * per_day / _DAY_S)
-        is_awake = ((written / 3_600 - wake) % 24) < 12
-        if is_awake or draw.random() < 1 / _WAKING_SHARE - 1:
-            shown = math.ceil((written - phase_s) / period_s) * period_s + phase_s if period_s else written
-            items.append((START + shown, START + written))
-    return _rolling([item for item in sorted(items) if item[0] <= START + length_s], window)
-
-
-def _rolling(items: list[tuple[float, float]], window: int) -> FeedTrace:
-    """The documents of a feed that shows its newest items, from (shown, written); what is shown together is so."""
-    documents: dict[float, tuple[str, ...]] = {START: ()}
-    shown: tuple[str, ...] = ()
-    for number, (moment, _) in enumerate(items):
-        shown = (str(number), *shown)[:window]
-        documents[max(moment, START)] = shown
-    return replace(_feed(documents.items()), published={str(n): date for n, (_, date) in enumerate(items)})
 
 
 def _spread_out_feed(feed: FeedTrace) -> FeedTrace:

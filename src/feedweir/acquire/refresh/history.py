@@ -8,7 +8,7 @@ rate it has found so far, and repeats, which sharpens the factors to the minutes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -17,35 +17,34 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-SLOT_S = 300
+SLOT_S = 60
 """The grain of everything here."""
 MAX_LOOKS = 256
 UNKNOWN = 65_535
 """The count of a document whose items nobody has counted yet."""
 
-_SIZES = (24, 7, 12, 30)
-_SIZE = sum(_SIZES)
-_PRIOR_EVENTS = np.repeat((8.0, 8.0, 0.5, 0.5), _SIZES)
+SIZES = (24, 7, 60, 30)
+"""Of the four tables: hours, weekdays, minutes, ages."""
+_SIZE = sum(SIZES)
+_PRIOR_EVENTS = np.repeat((16.0, 16.0, 0.1, 0.5), SIZES)
 """How many changes a place in a table must have had before it counts as much as what is assumed of it."""
-_PRIOR_PEERS = np.repeat((10.0, 10.0, 2.0, 2.0), _SIZES)
+_PRIOR_PEERS = np.repeat((20.0, 20.0, 0.8, 4.0), SIZES)
 """The same for the factors that all sources share."""
 _MAX_PEERS = 256
 """How many sources are asked for them."""
 _PRIOR_RATE_S = 4 / 86_400.0
 _PRIOR_S = 6 * 3_600.0
 _HALF_LIFE_S = 14 * 86_400.0
-_ROUNDS = 48
-_PEER_ROUNDS = 12
-"""Rounds of a fit that begins with an earlier one."""
+_ROUNDS = 3
+_STEPS = np.array((2, 2, 6, 2))
+"""Of a fit, in each round for each table; few, for what is fitted to the last look is fitted to chance as well."""
+_PEER_STEPS = np.array((3, 3, 3, 3))
+"""The same for what sources share, which begins with what was found before, and has one round."""
 _MAX_SILENCE_S = 86_400
 _MAX_DATED = 12
 """Moments of publication that one document may teach, so that it does not push out all earlier looks."""
 _MAX_BACK_S = 28 * 86_400
 """How far back the dates in a first document are believed to tell of the present."""
-_HEDGE = 0.3
-"""How much of the rate is taken to be even, whatever the rhythm says: the world changes, and looks must notice."""
-_SMEAR = 0.1
-"""How much of that is taken to be even over the minutes of the hour as well."""
 _SATURATED = 1.5
 """When nothing of the last document is left, some items were never seen: count them in."""
 _PRIOR_CHANGES = 0.5
@@ -164,7 +163,7 @@ def fitted(history: History, peers: bytes = b"") -> History:
     borders = np.array([0, len(times)])
     prior_s = _PRIOR_CHANGES / float(shared[_SIZE])
     level, changed = fit(
-        times, events, weights, borders, factors, _PRIOR_EVENTS, shared[:_SIZE], _ROUNDS, prior_s
+        times, events, weights, borders, factors, _PRIOR_EVENTS, shared[:_SIZE], _ROUNDS, prior_s, _STEPS
     )
     return replace(
         history,
@@ -173,6 +172,16 @@ def fitted(history: History, peers: bytes = b"") -> History:
         burst=burst,
         changed_at=changed * SLOT_S,
     )
+
+
+def recorded(changes: Mapping[float, int], since: float, shown: float) -> History:
+    """The history of a source of which every change is known, with the number of its items; none before `since`."""
+    moments = np.array(sorted(changes), dtype=np.int64)
+    found = np.array([changes[moment] for moment in sorted(changes)], dtype=np.int64)
+    looks, first = np.unique(np.stack((moments + 1, moments), axis=1).ravel(), return_index=True)
+    counts = np.stack((found, np.zeros_like(found)), axis=1).ravel()[first]
+    times, counts = np.append(int(since) - 1, looks), np.append(0, counts)
+    return fitted(_kept(History(shown=shown), times, counts))
 
 
 def mean_rate_s(history: History) -> float:
@@ -200,7 +209,7 @@ def rhythm_of(histories: Iterable[History], before: bytes = b"") -> bytes:
     times, events, weights = (np.concatenate([part[n] for part in evidence]) for n in range(3))
     borders = np.concatenate(([0], np.cumsum([len(part[0]) for part in evidence])))
     factors = array(before or _NOBODY)[:_SIZE].copy()
-    rounds = _PEER_ROUNDS if before else _ROUNDS
+    rounds = 1 if before else _ROUNDS
     fit(
         times,
         events,
@@ -211,37 +220,12 @@ def rhythm_of(histories: Iterable[History], before: bytes = b"") -> bytes:
         np.ones(_SIZE),
         rounds,
         _PRIOR_CHANGES * 86_400,
+        _PEER_STEPS,
     )
     changes = sum(float(part[1][1:].sum()) for part in evidence)
     watched_s = sum(float(part[0][-1] - part[0][0]) for part in evidence)
     level = (changes + _PRIOR_CHANGES) / (watched_s + _PRIOR_CHANGES * 86_400)
     return np.append(factors, (level, float(np.median(bursts)))).astype(np.float32).tobytes()
-
-
-def expected(history: History, start: float, slots: int) -> tuple[Array, Array]:
-    """Items expected in each of the next slots, from the one that holds the timestamp `start`.
-
-    Twice: if nothing appears meanwhile, so that the last change grows older, and on the whole.
-    """
-    first = int(start // SLOT_S)
-    places = np.arange(first, first + slots)
-    hours, days, minutes, ages = np.split(array(history.factors), np.cumsum(_SIZES)[:-1])
-    whole = (
-        history.rate_s
-        * SLOT_S
-        * hours[places // 12 % 24]
-        * days[(places // 288 + 3) % 7]
-        * minutes[places % 12]
-    )
-    # The clockwork of a publisher seldom changes, its hours do: what is uncertain keeps to the minutes known.
-    struck = (1 - _SMEAR) * minutes / minutes.mean() + _SMEAR
-    flat = mean_rate_s(history) * SLOT_S * struck[places % 12]
-    whole = (1 - _HEDGE) * whole + _HEDGE * flat
-    if history.changed_at < 0:
-        return whole, whole
-    age = np.clip(places - history.changed_at / SLOT_S, 1.0, 2.0**12)
-    octaves = np.minimum((3.0 * np.log2(age)).astype(np.int64), len(ages) - 1)
-    return (1 - _HEDGE) * whole * ages[octaves] + _HEDGE * flat, whole
 
 
 def array(data: bytes) -> Array:
@@ -271,14 +255,14 @@ def _kept(history: History, times: NDArray[np.int64], counts: NDArray[np.int64])
 def _dated(
     times: NDArray[np.int64], counts: NDArray[np.int64], place: int, published: list[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Items that tell when they were published are as good as a look right before and one right after."""
+    """Items that tell when they were published are as good as a look at that moment and one right after."""
     if place == 0:
         return times, counts
-    between = sorted({m for m in published if times[place - 1] + 1 < m < times[place]})
+    between = sorted({m for m in published if times[place - 1] < m < times[place] - 1})
     moments = np.array(between[: min(_MAX_DATED, int(counts[place]))], dtype=np.int64)
     each = np.array([published.count(int(moment)) for moment in moments], dtype=np.int64)
     counts[place] = max(counts[place] - each.sum(), 0)
-    looks = np.stack((moments - 1, moments), axis=1).ravel()
+    looks = np.stack((moments, moments + 1), axis=1).ravel()
     found = np.stack((np.zeros_like(each), each), axis=1).ravel()
     # Items a second apart make looks that fall on each other; the first of them keeps its count.
     looks, first = np.unique(looks, return_index=True)
@@ -290,12 +274,12 @@ def _first(
 ) -> History:
     """The first document is all new, and yet its items' dates tell how the source published before anybody looked."""
     history = replace(history, shown=_smoothed(history.shown, float(shown)))
-    moments = sorted({moment for moment in published if times[0] - _MAX_BACK_S < moment < times[0]})
+    moments = sorted({moment for moment in published if times[0] - _MAX_BACK_S < moment < times[0] - 1})
     if len(moments) < 2:
         return history
-    looks = np.unique(np.array([(moment - 1, moment) for moment in moments], dtype=np.int64))
+    looks = np.unique(np.array([(moment, moment + 1) for moment in moments], dtype=np.int64))
     # The oldest item shown opens the time that is known; what came before it has scrolled away.
-    found = np.isin(looks, moments[1:]).astype(np.int64)
+    found = np.isin(looks, np.array(moments[1:]) + 1).astype(np.int64)
     looks, found = np.append(looks, times[0]), np.append(found, 0)
     return fitted(_kept(history, looks, found), peers)
 

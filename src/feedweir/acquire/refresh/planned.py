@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import numpy as np
+from numpy.typing import NDArray
 
 from feedweir.acquire.refresh.budget import DEFAULT_PRICE
-from feedweir.acquire.refresh.history import SLOT_S, History, expected
+from feedweir.acquire.refresh.forecast import expected, strokes
+from feedweir.acquire.refresh.history import SLOT_S, Array, History
 from feedweir.acquire.refresh.policies import bounded
 
-_HORIZON_SLOTS = 288
+_HORIZON_SLOTS = 1_440
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,17 +34,19 @@ class Planned:
         from feedweir.acquire.refresh.planning_kernels import first_of_cheapest
 
         start = now.timestamp()
-        begin = (int(start // SLOT_S) + 1) * SLOT_S - start
-        edges = np.concatenate(([0.0], begin + SLOT_S * np.arange(_HORIZON_SLOTS)))
+        minutes = int(start // SLOT_S) + np.arange(_HORIZON_SLOTS)
+        ends: Array = np.asarray((minutes + 1) * SLOT_S - start, dtype=np.float64)
+        stops = np.flatnonzero(strokes(history)[minutes % 60])
+        edges = np.append(0.0, ends[stops])
         next_items, items = expected(history, start, _HORIZON_SLOTS)
-        next_items[0] *= begin / SLOT_S
+        next_items[0] *= ends[0] / SLOT_S
         soonest, longest = (earliest - now).total_seconds(), (latest - now).total_seconds()
-        first = min(int(np.searchsorted(edges, soonest)), _HORIZON_SLOTS)
+        first = min(int(np.searchsorted(edges, soonest)), len(stops))
         last = max(int(np.searchsorted(edges, longest, side="right")) - 1, first)
         place = first_of_cheapest(
             edges,
-            next_items,
-            items,
+            sums(next_items, ends, stops),
+            sums(items, ends, stops),
             first,
             last,
             min(soonest, longest),
@@ -53,3 +57,10 @@ class Planned:
             max(history.burst, 1.0),
         )
         return bounded(now + timedelta(seconds=float(edges[place])), earliest, latest)
+
+
+def sums(items: Array, ends: Array, stops: NDArray[np.intp]) -> Array:
+    """Items up to the start and up to the ends of some slots, and the sums of their moments and of their squares."""
+    middles = ends - SLOT_S / 2
+    added = np.cumsum((items, items * middles, items * middles**2), axis=1)[:, stops]
+    return np.concatenate((np.zeros((3, 1)), added), axis=1)

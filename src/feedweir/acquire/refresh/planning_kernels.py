@@ -1,4 +1,4 @@
-"""The cheapest sequence of looks at one source, by dynamic programming over quarter hours."""
+"""The cheapest sequence of looks at one source, by dynamic programming over the moments that may be best."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Array = NDArray[np.float64]
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def first_of_cheapest(
     edges: Array,
-    next_items: Array,
-    items: Array,
+    next_sums: Array,
+    sums: Array,
     first: int,
     last: int,
     gap_s: float,
@@ -27,23 +27,19 @@ def first_of_cheapest(
 ) -> int:
     """The index (among `edges`) of the first look of the cheapest plan that begins at `edges[0]`.
 
-    `edges` are moments in seconds from the last look, `items[i]` the items expected between `edges[i]` and
-    `edges[i + 1]`, and `next_items[i]` the same as far as nothing has appeared yet: what the first look of a plan
-    goes by. A plan is a sequence of looks at edges, at least `gap_s` apart, that ends with a look at the last
-    edge; it costs `price` a look, 1 for every item and second until it is seen, and `loss_s` for every item
-    lost: because it does not fit the `shown` items of a document, or because it did not stay there, the chance of
-    which grows with the square of its wait and is 1 at `shelf_s`. The first look is between `first` and `last`.
+    `edges` are moments in seconds from the last look, at which looks may be. `sums[0, i]` are the items expected up
+    to `edges[i]`, `sums[1, i]` and `sums[2, i]` the sums of their moments and of the squares of these, and `next_sums`
+    the same as far as nothing has appeared yet: what the first look of a plan goes by. A plan is a sequence of looks at
+    edges, at least `gap_s` apart, that ends with a look at the last edge; it costs `price` a look, 1 for every item
+    and second until it is seen, and `loss_s` for every item lost: because it does not fit the `shown` items of a
+    document, or because it did not stay there, the chance of which grows with the square of its wait and is 1 at
+    `shelf_s`. The first look is between `first` and `last`.
     """
-    size = len(items)
-    seen = np.zeros(size + 1)
-    moments = np.zeros(size + 1)
-    squares = np.zeros(size + 1)
-    _add_up(edges, items, seen, moments, squares)
+    size = len(edges) - 1
     cost = np.zeros(size + 1)
     best = size
     for start in range(size - 1, -1, -1):
-        if start == 0:
-            _add_up(edges, next_items, seen, moments, squares)
+        known = sums if start > 0 else next_sums
         cheapest = math.inf
         begin = start + 1
         end = size
@@ -52,9 +48,9 @@ def first_of_cheapest(
         for stop in range(begin, end + 1):
             if start > 0 and stop < size and edges[stop] - edges[start] < gap_s:
                 continue
-            count = seen[stop] - seen[start]
-            delay = edges[stop] * count - (moments[stop] - moments[start])
-            squared = edges[stop] * (2 * delay - edges[stop] * count) + squares[stop] - squares[start]
+            count = known[0, stop] - known[0, start]
+            delay = edges[stop] * count - (known[1, stop] - known[1, start])
+            squared = edges[stop] * (2 * delay - edges[stop] * count) + known[2, stop] - known[2, start]
             total = price + delay + loss_s * squared / shelf_s**2 + cost[stop]
             if shown > 0.0 and 3.0 * count > shown:
                 total += loss_s * _excess(count, shown, spread)
@@ -67,16 +63,6 @@ def first_of_cheapest(
                 break
         cost[start] = cheapest
     return best
-
-
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def _add_up(edges: Array, items: Array, seen: Array, moments: Array, squares: Array) -> None:
-    """How many items there are up to each edge, and the sums of their moments and of the squares of these."""
-    for i in range(len(items)):
-        moment = (edges[i] + edges[i + 1]) / 2
-        seen[i + 1] = seen[i] + items[i]
-        moments[i + 1] = moments[i] + items[i] * moment
-        squares[i + 1] = squares[i] + items[i] * moment * moment
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]

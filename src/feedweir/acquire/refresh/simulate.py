@@ -9,14 +9,16 @@ from __future__ import annotations
 import heapq
 import math
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from statistics import median
 
 from feedweir.acquire.exchange import Changed, FetchResult, Unchanged, Validators
 from feedweir.acquire.landing import Landed
 from feedweir.acquire.refresh.budget import Steering
-from feedweir.acquire.refresh.history import mean_rate_s, rhythm_of
+from feedweir.acquire.refresh.history import History, mean_rate_s, recorded, rhythm_of
 from feedweir.acquire.refresh.planned import Planned
 from feedweir.acquire.refresh.rules import RefreshRules, fraction, learned, next_check
 from feedweir.acquire.refresh.state import SourceState
@@ -103,22 +105,25 @@ def simulate(
     rules: RefreshRules,
     *,
     requests_s: float = math.inf,
+    most: float = math.inf,
     burst_s: float = 6 * 3_600.0,
     saved_s: float = 2 * 3_600.0,
     steer: Steer | None = None,
     steer_every_s: float = 1_800.0,
     settle_s: float = 2 * 86_400.0,
     seed: str = "",
+    known: Mapping[str, History] | None = None,
 ) -> Account:
     """Play a trace from its first moment to its last, with a closing look at every feed that costs nothing.
 
     Never more than `requests_s` requests a second in the long run, with what is unused in `burst_s` saved up (at the
-    start that of `saved_s`): sources that share a clock are all looked at when it strikes; beyond that looks wait.
-    `seed` moves the moments of the first looks.
+    start that of `saved_s`): sources that share a clock are all looked at when it strikes; beyond that looks wait. And
+    never more than `most` altogether.
+    `seed` moves the moments of the first looks. `known` is what is known of feeds beforehand.
     """
     start = min(feed.moments[0] for feed in trace.values())
     end = max(feed.moments[-1] for feed in trace.values())
-    watches = [_watch(name, trace[name], start, seed) for name in sorted(trace)]
+    watches = [_watch(name, trace[name], start, seed, (known or {}).get(name)) for name in sorted(trace)]
     queue = [(watch.state.next_at.timestamp(), place) for place, watch in enumerate(watches)]
     heapq.heapify(queue)
     steered = start
@@ -128,7 +133,7 @@ def simulate(
         due, place = heapq.heappop(queue)
         turn = max(turn, due - burst_s) + 1 / requests_s
         moment = max(due, turn)
-        if moment > end:
+        if moment > end or requests >= most:
             break
         while steer and moment >= steered + steer_every_s:
             steered += steer_every_s
@@ -161,9 +166,23 @@ def steering(requests_s: float, every_s: float = 1_800.0) -> Steer:
     return steer
 
 
-def _watch(name: str, feed: FeedTrace, start: float, seed: str) -> _Watch:
+def a_week_later(trace: Trace, back_s: float = 7 * 86_400.0) -> dict[str, History]:
+    """What somebody would know of the feeds who had watched them without a gap, in a week that was just like this.
+
+    An optimist's bound for what can be learnt of a trace: no policy has it, and with it none has to learn.
+    """
+    return {name: _known(feed, back_s) for name, feed in trace.items()}
+
+
+def _known(feed: FeedTrace, back_s: float) -> History:
+    changes = Counter(moment - back_s for moment in _appearances(feed).values())
+    return recorded(changes, feed.moments[0] - back_s, float(median(map(len, feed.shown))))
+
+
+def _watch(name: str, feed: FeedTrace, start: float, seed: str, known: History | None) -> _Watch:
     first = datetime.fromtimestamp(start, UTC) + timedelta(seconds=3_600 * fraction(seed + name))
-    watch = _Watch(feed, _appearances(feed), SourceState(source=name, url=name, next_at=first))
+    state = SourceState(source=name, url=name, next_at=first, history=known or History())
+    watch = _Watch(feed, _appearances(feed), state)
     watch.seen.update(feed.shown[0])
     return watch
 

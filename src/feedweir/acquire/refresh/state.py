@@ -74,6 +74,9 @@ def from_json(text: str) -> SourceState:
     fields["validators"] = Validators(**fields.get("validators", {}))
     fields["hints"] = Hints(**_with_tuples(fields.get("hints", {})))
     history: dict[str, Any] = {name: _decoded(value) for name, value in fields.get("history", {}).items()}
+    if len(history.get("factors", b"")) != len(History().factors):
+        # Tables of another grain, from an older version: the next fit makes new ones.
+        history.pop("factors", None)
     fields["history"] = History(**history)
     return SourceState(**fields)
 

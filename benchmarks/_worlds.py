@@ -1,0 +1,191 @@
+"""Traces that are generated, for whoever has no recorded one: two worlds, each after figures of a real one.
+
+*Collections* are like a recorded week of 32 feeds (2,510 polls, 36,574 items) that gather news by subject. Matched:
+
+| | recorded | generated |
+|---|---|---|
+| items a day: median, spread of the logarithm | 162, 0.53 | 162, 0.53 |
+| changes at the strokes of a half hour, all within a minute | 100 % | 100 % |
+| feeds that change every half hour (0.5 h 70 %, 1 h 21 %) | 4 of 32 | 1 of 8 |
+| gaps of the others: 1 h, 1.5 h, 2 h, 2.5 h (of those without pauses) | 5, 13, 66, 12 % | 5, 13, 66, 13 % |
+| pauses of 10 to 12 h that nearly all take together | 5 in the week | every 30 h |
+| items that come together: mean, variance / mean | 19, 4 | 19, 4 |
+| items that a document shows: tenth, median, nine tenths | 38, 70, 97 | 38, 70, 100 |
+| items that stay for one document only | 36 % | 36 % |
+
+*Publishers* are like the 182 sources with a hundred items or more in a month of dated news (117,467 items). Matched:
+the rates against their median (quantiles over the 1,475 sources with five items or more), what comes in a day's busiest
+twelve hours (75 %), what comes at weekends (23 %), what comes at the strokes of hours and half hours beyond the even
+share (2 to 21 % by source, three quarters of it at full hours), and no clustering beyond that (variance / mean of what
+an hour brings 0.95, so Poisson). Documents show 10 to 30 items, as captured ones do. Not known, for the month holds a
+part of what they published, and assumed: their median rate.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from statistics import NormalDist
+
+import numpy as np
+
+from feedweir.acquire.refresh.simulate import FeedTrace, Trace
+
+START = datetime(2024, 5, 6, tzinfo=UTC).timestamp()
+"""A Monday."""
+_DAY_S = 86_400.0
+_STROKE_S = 1_800
+
+_COLLECTED = NormalDist(math.log(162), 0.53)
+_SLOW = ((1, 1), (2, 5), (3, 13), (4, 66), (5, 13), (6, 2))
+_FAST = ((1, 72), (2, 22), (3, 4), (4, 2))
+"""Half hours between changes, and how often."""
+_CHANGES_A_WEEK = {_SLOW: 60, _FAST: 200}
+_PAUSE_EVERY_S = 30 * 3_600
+_PAUSE_S = 11 * 3_600
+_SIZES = (38, 60, 65, 70, 70, 70, 70, 100)
+_BRIEF_SHARE = 0.36
+_SPREAD = 4.0
+
+_PER_DAY = 12.0
+_RATES = {0: 0.33, 0.1: 0.33, 0.25: 0.47, 0.5: 1, 0.75: 2.73, 0.9: 8, 0.95: 16.81, 0.9875: 54.82}
+"""Quantiles of publishers' rates, in parts of the median: more uneven than a normal law of their logarithms."""
+_WAKING_SHARE = 0.75
+_WEEKEND = 0.73
+"""A day of the weekend against a working day."""
+_STRUCK_SHARES = (0.02, 0.04, 0.06, 0.11, 0.21)
+_LENGTHS = (10, 10, 15, 20, 30)
+_BACK_DAYS = 7
+"""How long a publisher has been publishing when it is met."""
+
+
+def collections(feeds: int, days: int) -> Trace:
+    """Feeds that gather news: they change at the strokes of a common clock, and pause together."""
+    draw = random.Random(20)
+    pause_s = draw.uniform(0, _PAUSE_EVERY_S)
+    rates = [math.exp(_COLLECTED.inv_cdf((number + 0.5) / feeds)) for number in range(feeds)]
+    draw.shuffle(rates)
+    return {
+        f"feed{n:03d}": _collection(draw, rate, n % 8 == 7, pause_s, days * _DAY_S)
+        for n, rate in enumerate(rates)
+    }
+
+
+def _collection(
+    draw: random.Random, per_day: float, is_fast: bool, pause_s: float, length_s: float
+) -> FeedTrace:
+    gaps = _FAST if is_fast else _SLOW
+    mean = 7 * per_day / _CHANGES_A_WEEK[gaps]
+    size, offset_s = draw.choice(_SIZES), draw.uniform(-55, 55)
+    shown = [(f"{-n}", False) for n in range(1, size + 1)]
+    documents = [(START, tuple(name for name, _ in shown))]
+    number = 0
+    for moment in _changes(draw, gaps, pause_s + (_PAUSE_S / 2 if is_fast else 0), length_s):
+        new = [(f"{number + n}", draw.random() < _BRIEF_SHARE) for n in range(_batch(draw, mean, size))]
+        number += len(new)
+        shown = (new[::-1] + [item for item in shown if not item[1]])[:size]
+        documents.append((START + moment + offset_s, tuple(name for name, _ in shown)))
+    return FeedTrace(tuple(moment for moment, _ in documents), tuple(items for _, items in documents))
+
+
+def _changes(
+    draw: random.Random, gaps: Sequence[tuple[int, int]], pause_s: float, length_s: float
+) -> Iterator[float]:
+    """When a collection changes; within a pause it does not. Quick ones take the second half of a pause only."""
+    strokes, weights = [gap for gap, _ in gaps], [weight for _, weight in gaps]
+    moment = float(_STROKE_S)
+    while moment < length_s - _STROKE_S:
+        since_s = (moment - pause_s) % _PAUSE_EVERY_S
+        if since_s >= _PAUSE_S or (gaps == _FAST and since_s >= _PAUSE_S / 2):
+            yield moment
+        moment += _STROKE_S * draw.choices(strokes, weights)[0]
+
+
+def _batch(draw: random.Random, mean: float, size: int) -> int:
+    """How many items come together: as many as a gamma-mixed Poisson gives, and they fit a document."""
+    rate = draw.gammavariate(mean / (_SPREAD - 1), _SPREAD - 1)
+    return min(max(_poisson(draw, rate), 1), size)
+
+
+def _poisson(draw: random.Random, mean: float) -> int:
+    count, waited = 0, draw.expovariate(1.0)
+    while waited < mean:
+        count, waited = count + 1, waited + draw.expovariate(1.0)
+    return count
+
+
+@dataclass(frozen=True, slots=True)
+class Publisher:
+    """One that publishes by day more than by night, and some of it at the strokes of the clock."""
+
+    per_day: float
+    wake: float
+    """The hour at which its busiest twelve begin."""
+    struck: float
+    length: int
+
+    def rates(self, hours: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """Items a second, in each hour from `START` on."""
+        places = np.arange(hours)
+        is_awake = (places - self.wake) % 24 < 12
+        days = np.where(places // 24 % 7 >= 5, _WEEKEND, 1.0) * 7 / (5 + 2 * _WEEKEND)
+        return np.where(is_awake, 2 * _WAKING_SHARE, 2 - 2 * _WAKING_SHARE) * days * self.per_day / _DAY_S
+
+
+def some_publishers(feeds: int) -> list[Publisher]:
+    draw = random.Random(21)
+    places = (np.arange(feeds) + 0.5) / feeds
+    rates = _PER_DAY * np.exp(np.interp(places, list(_RATES), np.log(list(_RATES.values()))))
+    return [
+        Publisher(float(rate), draw.randrange(24), draw.choice(_STRUCK_SHARES), draw.choice(_LENGTHS))
+        for rate in rates
+    ]
+
+
+def published(publishers: Sequence[Publisher], days: int) -> Trace:
+    """What publishers show in so many days: their newest items, dated."""
+    draw = random.Random(22)
+    return {f"feed{n:03d}": _publications(draw, one, days) for n, one in enumerate(publishers)}
+
+
+def _publications(draw: random.Random, publisher: Publisher, days: int) -> FeedTrace:
+    moments: list[float] = []
+    for place, rate in enumerate(publisher.rates(24 * (days + _BACK_DAYS))):
+        hour = START + 3_600 * (place - 24 * _BACK_DAYS)
+        for _ in range(_poisson(draw, 3_600 * rate)):
+            struck = 3_600 if draw.random() < 0.75 else 1_800
+            moments.append(hour + (struck if draw.random() < publisher.struck else draw.uniform(0, 3_600)))
+    return _rolling(
+        [moment for moment in sorted(moments) if moment <= START + days * _DAY_S], publisher.length
+    )
+
+
+def _rolling(moments: list[float], length: int) -> FeedTrace:
+    """The documents of a feed that shows its newest items; what appears together is shown together."""
+    documents: dict[float, tuple[str, ...]] = {START: ()}
+    shown: tuple[str, ...] = ()
+    for number, moment in enumerate(moments):
+        shown = (str(number), *shown)[:length]
+        documents[max(moment, START)] = shown
+    dates = {str(number): moment for number, moment in enumerate(moments)}
+    return replace(FeedTrace(tuple(documents), tuple(documents.values())), published=dates)
+
+
+def least_delay_ratio(publishers: Sequence[Publisher], days: int, floor_s: float) -> float:
+    """The least delay of anybody who knows every rate, against an hourly poll with as many looks.
+
+    Where items come by chance at a rate r(t), looks 1/n apart cost r / 2n of delay a second, least for n in
+    proportion to √r, as far as the floor allows; what comes at strokes need not wait at all.
+    """
+    rates = np.array([publisher.rates(24 * days) for publisher in publishers])
+    roots = np.sqrt(rates)
+    low, high = 1e-6, 1e6
+    for _ in range(80):
+        middle = math.sqrt(low * high)
+        looks = np.minimum(middle * roots, 1 / floor_s)
+        low, high = (middle, high) if looks.mean() < 1 / 3_600 else (low, middle)
+    even = np.array([[1 - publisher.struck] for publisher in publishers])
+    return float((even * rates / np.minimum(low * roots, 1 / floor_s)).sum() / (rates * 3_600).sum())
