@@ -21,6 +21,7 @@ PUBLISHED = {
     "0005_candidates": "1986d53db7020ecb",
     "0006_forgotten": "20959a5518c782be",
     "0007_outlines": "4e526a7ea372e1b3",
+    "0008_returned": "0b7a21391e22e52f",
 }
 """Steps that somebody may have run are never edited: a change is a new step, and a new line here."""
 

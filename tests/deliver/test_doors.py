@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
-from feedweir.keeper.bouncing import BounceLoop, read_mailbox
+from feedweir.keeper.bouncing import BounceLoop, read_mailbox, record_bounce
 from tests.deliver.house import House, house, listening, next_event
 from tests.deliver.receivers import Receiver, Request, http_receiver, mail_server
 
@@ -300,3 +300,31 @@ def test_mail_that_comes_back_is_told_to_its_subscriber(open_house: House, tmp_p
     loop.start()
     loop.stop()
     assert len(bounced(home)) == 4
+
+
+def test_a_message_that_came_back_says_so_in_its_log_and_nobody_else_writes_there(tmp_path: Path) -> None:
+    with mail_server() as inbox, house(tmp_path, smtp_port=inbox.port) as home:
+        home.weir.execute("subscribe to Stories as Ann output mail 'ann@example.org' zone 'Europe/Paris'")
+        (ann,) = home.desk.subscriptions()
+        for number in (1, 2):
+            home.publish(number)
+            home.send()
+        assert "CES" in inbox.messages[0].as_string() or "CET" in inbox.messages[0].as_string()
+        report = REPORT.format(id=ann.id)
+        quoting = (
+            f"--b\nContent-Type: message/rfc822\n\nMessage-ID: {inbox.messages[0]['Message-ID']}\n\n--b--"
+        )
+        assert record_bounce(home.weir.catalog, report.encode(), home.weir.clock()) == ann.id
+        assert {line.outcome for line in home.desk.log(ann.id)} == {"sent"}
+        record_bounce(home.weir.catalog, report.replace("--b--", quoting).encode(), home.weir.clock())
+        latest, *earlier = home.desk.log(ann.id)
+        assert (latest.outcome, latest.title) == ("returned", "Story 1")
+        assert "550 no such user" in latest.reason
+        assert {line.outcome for line in earlier} == {"sent"}
+        page = home.client.get(ann_log(home))
+        assert b"came back" in page.body
+
+
+def ann_log(home: House) -> str:
+    shown = json.loads(home.client.get("/v1/subscriptions/Ann").body)
+    return str(shown["links"]["log"]).removeprefix(home.url)

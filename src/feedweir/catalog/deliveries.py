@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -30,6 +31,14 @@ class Deliveries:
         query = query.order_by(_delivery.c.id.desc()).limit(limit)
         rows = self._database.read(lambda connection: connection.execute(query).all())
         return tuple(Delivery(**row._mapping) for row in rows)
+
+    def returned(self, lines: Sequence[Delivery], now: datetime, reason: str) -> None:
+        """Write down that what these lines tell of came back after all."""
+        rows = [
+            {**asdict(line), "at": now, "outcome": "returned", "worker": "", "reason": reason}
+            for line in lines
+        ]
+        self._database.write(lambda connection: append(connection, rows))
 
     def forget(self, before: datetime) -> int:
         """Delete lines written before then, some thousands at most; how many."""

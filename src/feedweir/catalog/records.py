@@ -248,7 +248,7 @@ class Delivery:
     outbox_id: int
     element_key: str
     at: datetime
-    outcome: Literal["sent", "failed", "dead", "replayed"]
+    outcome: Literal["sent", "failed", "dead", "replayed", "returned"]
     attempt: int
     worker: str
     reason: str

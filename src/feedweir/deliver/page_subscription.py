@@ -43,7 +43,7 @@ class LogLine:
 
     id: int
     at: datetime
-    outcome: Literal["sent", "failed", "dead", "replayed"]
+    outcome: Literal["sent", "failed", "dead", "replayed", "returned"]
     attempt: int
     reason: str = ""
     entry: int
@@ -59,6 +59,7 @@ _WORDS = {
     "failed": "failed, will be tried again",
     "dead": "given up",
     "replayed": "queued again",
+    "returned": "came back",
 }
 _STATUS = {"active": "active", "paused": "paused", "dropped": "ended"}
 

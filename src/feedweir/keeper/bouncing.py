@@ -8,18 +8,22 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from feedweir.catalog import Catalog, Failure
+from feedweir.catalog import Catalog, Delivery, Failure
 from feedweir.deliver.bounces import bounce_of
+from feedweir.deliver.parcel import parcel_key
 from feedweir.errors import CatalogError, FeedweirError, SettingsError
 from feedweir.keeper.looping import Loop
 
 _log = logging.getLogger(__name__)
 
 _LOOK_S = 60.0
+_RECENT = 2_000
+"""How many lines of a log are searched for a message that came back."""
 
 
 def record_bounce(catalog: Catalog, report: bytes, now: datetime) -> int | None:
-    """Record a report as a failure; returns the subscription, None when it is no report or about none of ours.
+    """Record a report as a failure, and in the delivery log where it names a message of ours; returns the subscription,
+    None when it is no report or about none of ours.
 
     A report is only mail, and anyone can write mail: it informs the subscriber, and ends nothing.
     """
@@ -34,7 +38,24 @@ def record_bounce(catalog: Catalog, report: bytes, now: datetime) -> int | None:
         return None
     reason = f"returned by the mail server: {bounce.reason}"
     catalog.failures.record([Failure(kind="subscription", resource=str(record.id), at=now, reason=reason)])
+    # Only who has seen the message knows its key: nobody else writes into the delivery log.
+    if lines := _lines_of(catalog, record.id, bounce.key):
+        catalog.deliveries.returned(lines, now, reason)
     return record.id
+
+
+def _lines_of(catalog: Catalog, subscription: int, key: str) -> list[Delivery]:
+    """The lines about the message of this key, which was sent of late; none when it is not to be found."""
+    together: dict[datetime, list[Delivery]] = {}
+    for line in catalog.deliveries.of(subscription, limit=_RECENT):
+        if line.outcome == "sent":
+            together.setdefault(line.at, []).append(line)
+    found = (
+        lines
+        for lines in together.values()
+        if parcel_key(subscription, [line.element_key for line in lines]) == key
+    )
+    return sorted(next(found, []), key=lambda line: line.id)
 
 
 def read_mailbox(catalog: Catalog, path: Path, now: datetime) -> int:
