@@ -95,6 +95,8 @@ def reduced(predicate: Predicate) -> Formula:
             return negated(reduced(part))
         case AtLeast(count, parts):
             return count_of(count, map(reduced, parts))
+        case Contains(attribute, (term,), 1):
+            return _term(scope_of(attribute), term)
         case Contains(attribute, terms, at_least):
             return count_of(at_least, (_term(scope_of(attribute), term) for term in terms))
         case Compare():
@@ -114,9 +116,8 @@ def reduced(predicate: Predicate) -> Formula:
 
 def all_of(parts: Iterable[Formula]) -> Formula:
     flat = _flat(parts, All)
-    if NO in flat:
-        return NO
-    flat = _intersected(flat)
+    if any(type(part) is Within for part in flat):
+        flat = _intersected(flat)
     return NO if NO in flat else flat[0] if len(flat) == 1 else All(flat)
 
 

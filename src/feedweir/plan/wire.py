@@ -16,6 +16,8 @@ _NODES: dict[str, Any] = {
     for name in predicates.__all__
     if isinstance(getattr(predicates, name), type) and is_dataclass(getattr(predicates, name))
 }
+_FIELDS = {node: (name, tuple(one.name for one in fields(node))) for name, node in _NODES.items()}
+_PLAIN = frozenset((str, int, float, bool, type(None)))
 _TIME, _SPAN, _MANY = "@time", "@span", "@many"
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -32,14 +34,18 @@ def predicate_from_json(text: str) -> Predicate:
 
 
 def _packed(value: Any) -> Any:
+    if type(value) in _PLAIN:
+        return value
+    node = _FIELDS.get(type(value))
+    if node is not None:
+        name, names = node
+        return [name, *[_packed(getattr(value, one)) for one in names]]
     if isinstance(value, tuple):
         return [_MANY, *map(_packed, value)]
     if isinstance(value, datetime):
         return [_TIME, value.isoformat()]
     if isinstance(value, timedelta):
         return [_SPAN, value // _MICROSECOND]
-    if is_dataclass(value):
-        return [type(value).__name__, *(_packed(getattr(value, field.name)) for field in fields(value))]
     return value
 
 
