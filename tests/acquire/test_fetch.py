@@ -27,7 +27,7 @@ from feedweir.acquire.exchange import (
     Unchanged,
     Validators,
 )
-from feedweir.acquire.fetch import Fetcher
+from feedweir.acquire.fetch import Fetcher, request_headers
 
 from .origin import Asked, Origin, an_origin, answer
 
@@ -383,3 +383,22 @@ def test_a_closed_port_is_a_failed_connection() -> None:
             )
 
     assert reason(asyncio.run(run())) is Reason.CONNECTION
+
+
+def test_credentials_do_not_leave_an_encrypted_connection() -> None:
+    request = FetchRequest(source="s", url="https://me:pass@a.example/feed")
+    for url, is_sent in (
+        ("https://a.example/x", True),
+        ("http://a.example/x", False),
+        ("https://b.example/", False),
+    ):
+        sent = dict(request_headers(request, url, Agent()))
+        assert ("Authorization" in sent) == is_sent, url
+    plain = FetchRequest(source="s", url="http://me:pass@a.example/feed")
+    assert "Authorization" in dict(request_headers(plain, "http://a.example/feed", Agent()))
+
+
+def test_a_look_costs_no_more_than_the_documentation_says() -> None:
+    assert Limits() == Limits(
+        max_bytes=16 << 20, max_wire_bytes=8 << 20, total_s=30.0, first_byte_s=15.0, max_redirects=5
+    )

@@ -205,7 +205,9 @@ def request_headers(request: FetchRequest, url: str, agent: Agent) -> tuple[tupl
     if validators.url == url and validators.last_modified:
         headers.append(("If-Modified-Since", validators.last_modified))
     credentials = _credentials(request.url)
-    if credentials and host_of(request.url) == host_of(url):
+    # A redirect must not carry them to another host, nor out of an encrypted connection.
+    is_kept = host_of(request.url) == host_of(url) and (_is_plain(request.url) or not _is_plain(url))
+    if credentials and is_kept:
         headers.append(("Authorization", credentials))
     return tuple(headers)
 
@@ -258,6 +260,10 @@ def _sendable(value: str | None) -> str:
     except UnicodeEncodeError:
         return ""
     return value
+
+
+def _is_plain(url: str) -> bool:
+    return not url.lower().startswith("https:")
 
 
 def _credentials(url: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ from feedweir.config import Settings, load_settings
 from feedweir.errors import SettingsError
 from feedweir.items.owners import is_owner
 from feedweir.keeper.weir import Weir
+
+_PIPE_WIDTH = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,8 @@ def show_rows(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, as_j
     table = Table(*columns, box=None, pad_edge=False)
     for row in rows:
         table.add_row(*(_cell(row.get(column)) for column in columns))
-    Console().print(table)
+    # What reads a pipe has no width: lines are kept whole for it.
+    Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH).print(table)
 
 
 def _cell(value: object) -> Text:

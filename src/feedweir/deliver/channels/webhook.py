@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from feedweir import __version__
 from feedweir.deliver.parcel import Parcel
 from feedweir.deliver.plain import rfc3339
 from feedweir.deliver.posting import Post, Poster, check
@@ -21,7 +22,7 @@ from feedweir.deliver.render import Format, rendered
 from feedweir.errors import DeliveryError
 
 _PREFIX = "whsec_"
-_USER_AGENT = "Feedweir"
+_USER_AGENT = f"Feedweir/{__version__}"
 
 
 @dataclass(frozen=True, slots=True)
