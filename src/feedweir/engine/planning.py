@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 from typing import Literal, TypeAlias
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from feedweir.match.arrays import Array
 from feedweir.match.factored import SourceTree, is_enumerated
 from feedweir.match.formula import reduced
 from feedweir.optimize.coded import CodedPredicates, conjunctions
@@ -19,6 +22,7 @@ from feedweir.optimize.factorise import FactoredFilters
 from feedweir.optimize.selectivity import clause_share, literal_share
 from feedweir.optimize.statistics import Pair, SourceStatistics, pair_of, pairs_that_matter
 from feedweir.optimize.timing import PRICES, Clauses, Prices, Work, cheapest, work_of_index, work_of_tree
+from feedweir.plan.columns import QueryTable, wants_everything
 from feedweir.plan.predicates import TRUE, And, AtLeast, Atom, Not, Or, Predicate
 from feedweir.plan.query import Query
 
@@ -55,27 +59,45 @@ def asked_of_sources(queries: Sequence[Query], *, most: int = MOST_ASKED) -> dic
 
     A source of which nothing but everything is asked needs no plan.
     """
-    asked: dict[str, Asked] = {}
-    for query, name in zip(queries, named(queries), strict=True):
+    table = QueryTable.of(queries).table
+    asked: dict[str, Asked] = {source: {} for source in _sources_to_plan(table, most)}
+    is_asked = pc.is_in(table.column("sources").combine_chunks().flatten(), pa.array(asked, pa.string()))
+    rows = np.unique(_rows_of_sources(table)[np.asarray(is_asked)])
+    numbers = numbers_among_equals(table.column("key").to_numpy())[rows].tolist()
+    for query, number in zip(QueryTable(table.take(pa.array(rows))), numbers, strict=True):
         for source in query.sources:
-            asked.setdefault(source, {})[name] = query.predicate
-    chosen: dict[str, Asked] = {}
-    for source in sorted(asked, key=lambda source: (-len(asked[source]), source)):
-        is_filtered = any(predicate != TRUE for predicate in asked[source].values())
-        if is_filtered and len(asked[source]) <= most:
-            most -= len(asked[source])
-            chosen[source] = asked[source]
+            if source in asked:
+                asked[source][query.key, number] = query.predicate
+    return asked
+
+
+def _sources_to_plan(table: pa.Table, most: int) -> list[str]:
+    """The sources of which something but everything is asked, those asked most first, as far as there is room."""
+    rows, names = _rows_of_sources(table), table.column("sources").combine_chunks().flatten()
+    is_filter = ~np.asarray(wants_everything(table))[rows]
+    pairs = pa.table({"source": names, "row": rows, "is_filter": is_filter})
+    counted = pairs.group_by("source").aggregate([("row", "count_distinct"), ("is_filter", "any")])
+    chosen = []
+    found = [(-one["row_count_distinct"], one["source"], one["is_filter_any"]) for one in counted.to_pylist()]
+    for less, source, is_filtered in sorted(found):
+        if is_filtered and most + less >= 0:
+            most += less
+            chosen.append(source)
     return chosen
 
 
-def named(queries: Sequence[Query]) -> list[tuple[int, int]]:
-    """A name for each query that stays when others come and go: its key and its number among those of that key."""
-    seen: Counter[int] = Counter()
-    names = []
-    for query in queries:
-        names.append((query.key, seen[query.key]))
-        seen[query.key] += 1
-    return names
+def _rows_of_sources(table: pa.Table) -> Array:
+    """For every source that every query names, the row of the query."""
+    found: Array = np.asarray(pc.list_parent_indices(table.column("sources").combine_chunks()))
+    return found
+
+
+def numbers_among_equals(keys: Array) -> Array:
+    """The number of each query among those of its key: with the key a name that stays when others come and go."""
+    order = np.argsort(keys, kind="stable")
+    numbers = np.empty(len(keys), np.int64)
+    numbers[order] = np.arange(len(keys)) - np.searchsorted(keys[order], keys[order])
+    return numbers
 
 
 def planned_source(
@@ -133,11 +155,29 @@ def _with_nodes(
     )
 
 
-def places_of(queries: Sequence[Query]) -> dict[tuple[int, int], int]:
-    """Where each query stands when they are sorted by key."""
-    order = sorted(range(len(queries)), key=lambda number: queries[number].key)
-    names = named(queries)
-    return {names[number]: place for place, number in enumerate(order)}
+class Places(Mapping[tuple[int, int], int]):
+    """Where each query stands when they are sorted by key; looked up, as there may be millions."""
+
+    def __init__(self, keys: Array) -> None:
+        self._keys = np.sort(keys)
+
+    def __getitem__(self, name: tuple[int, int]) -> int:
+        key, number = name
+        place = int(np.searchsorted(self._keys, key)) + number
+        if number < 0 or place >= len(self._keys) or self._keys[place] != key:
+            raise KeyError(name)
+        return place
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        numbers = numbers_among_equals(self._keys)
+        return zip(self._keys.tolist(), numbers.tolist(), strict=True)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+
+def places_of(queries: Sequence[Query]) -> Places:
+    return Places(QueryTable.of(queries).table.column("key").to_numpy())
 
 
 def clauses_of(book: Book, known: SourceStatistics) -> Clauses:

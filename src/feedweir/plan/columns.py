@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from feedweir.plan.predicates import TRUE, And, Contains, Or, Predicate, Term
 from feedweir.plan.query import Query
@@ -145,6 +146,11 @@ def query_of(row: dict[str, Any]) -> Query:
     else:
         predicate = predicate_of(Wording(row["terms"], row["sizes"], row["attributes"], row["is_any"]))
     return Query(row["key"], tuple(row["sources"]), predicate, row["owner"])
+
+
+def wants_everything(table: pa.Table) -> pa.ChunkedArray:
+    """For each query whether its predicate is that of everything."""
+    return pc.fill_null(pc.equal(pc.list_value_length(table.column("terms")), 0), False)
 
 
 def in_order(table: pa.Table) -> pa.Table:
