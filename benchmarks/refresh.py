@@ -84,10 +84,10 @@ def _publishers(
 ) -> dict[str, object]:
     publishers = _worlds.some_publishers(feeds)
     trace = _worlds.published(publishers, _DAYS)
-    plays = partial(_planned, trace, 1.0), partial(_hourly, trace)
+    planned, hourly = played(partial(_planned, trace, 1.0), seeds), played(partial(_hourly, trace), seeds)
     bound = _worlds.least_delay_ratio(publishers, _DAYS, RefreshRules().floor_s)
     return {
-        **_compared(*(played(play, seeds) for play in plays), "publishers_"),
+        **_compared(planned, hourly, "publishers_"),
         "publishers_delay_bound": round(bound, 3),
     }
 
