@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from feedweir.cli.context import Owner, context_of, owner_in, show_rows
-from feedweir.items.model import Item
+from feedweir.keeper.questions import row_of
 from feedweir.keeper.weir import Weir
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON array.")]
@@ -52,7 +52,7 @@ def items(
 ) -> None:
     """List the newest items of a feed."""
     with context_of(context).weir() as weir:
-        rows = [_row(item) for item in weir.items(feed, limit)]
+        rows = [row_of(item) for item in weir.items(feed, limit)]
     show_rows(rows, ("time", "source", "title", "link"), as_json=as_json)
 
 
@@ -61,18 +61,6 @@ def status(context: typer.Context, as_json: AsJson = False) -> None:
     with context_of(context).weir() as weir:
         rows = [{"what": what, "value": value} for what, value in _facts(weir).items()]
     show_rows(rows, ("what", "value"), as_json=as_json)
-
-
-def _row(item: Item) -> dict[str, Any]:
-    return {
-        "seq": item.seq,
-        "time": item.time.isoformat(timespec="seconds"),
-        "source": item.source,
-        "title": item.title,
-        "link": item.link,
-        "guid": item.identity,
-        "revision": item.revision,
-    }
 
 
 def _facts(weir: Weir) -> dict[str, Any]:
