@@ -388,6 +388,7 @@ def test_a_hub_that_is_set_by_hand_pushes_whatever_the_source_says_and_is_told_w
     assert (
         house.weir.catalog.feeds.named("News").statement == f"register feed '{url}' as News hub '{hub.url}'"
     )
+    assert facts_of(house, "News")["push"] == "asked for after the next look"
     loop = house.loop()
     loop.fetch_once()
     house.digest(loop)
@@ -395,6 +396,7 @@ def test_a_hub_that_is_set_by_hand_pushes_whatever_the_source_says_and_is_told_w
     assert hub.done.wait(10)
     assert hub.verified == [True]
     assert hub.push(url, rss("2", "1")) == 202
+    assert (facts_of(house, "News")["hub"], facts_of(house, "News")["push"]) == (hub.url, "confirmed")
     house.digest(loop)
     assert house.titles("News") == ["Title of 1", "Title of 2"]
     house.weir.execute("alter feed News no hub")
@@ -402,6 +404,11 @@ def test_a_hub_that_is_set_by_hand_pushes_whatever_the_source_says_and_is_told_w
     asyncio.run(house.leases.tend())
     assert hub.done.wait(10)
     assert not hub.subscriptions
+
+
+def facts_of(house: House, feed: str) -> dict[str, object]:
+    (told,) = house.weir.execute(f"describe feed {feed}")
+    return {str(row["what"]): row["value"] for row in told.rows}
 
 
 def test_only_what_is_fetched_can_have_a_hub_and_only_an_address_can_be_one(house: House) -> None:

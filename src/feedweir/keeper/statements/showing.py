@@ -8,6 +8,7 @@ from typing import Any
 
 from feedweir.catalog import SubscriptionRecord
 from feedweir.catalog.records import FailureKind
+from feedweir.keeper.lease_records import hub_by_hand, lease_of
 from feedweir.keeper.scheduling import schedule_text
 from feedweir.keeper.statements.advising import notes_of
 from feedweir.keeper.statements.outcome import Desk, Outcome
@@ -43,6 +44,18 @@ def _sources(desk: Desk, owner: str | None = None) -> Iterator[Row]:
             "last": state.last_success_at if state else None,
             "failures": state.failures if state else 0,
         }
+
+
+def _hub_facts(desk: Desk, name: str) -> Row:
+    """What a hub does for a source that is fetched."""
+    for record in desk.catalog.sources.several([name]):
+        lease, by_hand = lease_of(record), hub_by_hand(record)
+        if lease:
+            about = f"{lease.status.value}{f': {lease.reason}' if lease.reason else ''}"
+            return {"hub": lease.hub.url, "push": about, "push_until": lease.expires_at}
+        if by_hand:
+            return {"hub": by_hand.url, "push": "asked for after the next look", "push_until": None}
+    return {}
 
 
 def _feeds(desk: Desk, owner: str | None = None) -> Iterator[Row]:
@@ -151,6 +164,7 @@ def _feed_facts(desk: Desk, name: str) -> Row:
         "kind": record.kind,
         "definition": record.statement,
         **source,
+        **_hub_facts(desk, name),
         "reads": list(record.reads),
         "read_by": list(desk.catalog.feeds.readers(name)),
         "subscriptions": [name_of(subscription) for subscription in subscriptions],
