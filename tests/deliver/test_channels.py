@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import feedparser
 import pytest
+from lxml import html as lxml_html
 
 from feedweir.acquire import websub as subscriber
 from feedweir.acquire.addresses import AddressRule
@@ -99,6 +100,24 @@ def test_a_file_written_again_has_the_same_bytes_and_leaves_nothing_beside(tmp_p
     send(FileChannel(tmp_path), parcel)
     assert (tmp_path / "news.json").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["news.json"]
+
+
+def test_who_reads_a_file_while_it_is_replaced_reads_the_old_one_to_its_end(tmp_path: Path) -> None:
+    send(FileChannel(tmp_path), parcel_of(feed_of(*numbered(3)), "news.json"))
+    before = (tmp_path / "news.json").read_bytes()
+    with (tmp_path / "news.json").open("rb") as reader:
+        start = reader.read(10)
+        send(FileChannel(tmp_path), parcel_of(feed_of(*numbered(1)), "news.json"))
+        assert start + reader.read() == before
+    assert (tmp_path / "news.json").read_bytes() != before
+
+
+def test_a_page_that_is_a_file_has_its_style_and_its_picture_inside(tmp_path: Path) -> None:
+    send(FileChannel(tmp_path), parcel_of(feed_of(*numbered(1)), "news.html"))
+    page = lxml_html.fromstring((tmp_path / "news.html").read_bytes())
+    assert not page.xpath("//link[@rel='stylesheet']")
+    assert "font-family" in page.xpath("string(//style)")
+    assert all(src.startswith("data:image/svg+xml;base64,") for src in page.xpath("//img/@src"))
 
 
 def test_a_transformed_file_holds_what_the_stylesheet_made(tmp_path: Path) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from base64 import b64encode
 from functools import cache
+from html import escape
 from importlib.resources import files
 
 from feedweir.deliver.address import Address
+from feedweir.deliver.markup import tag
 
 _WEIR = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
 <rect width="32" height="32" rx="8" fill="#0f6f7d"/>
@@ -35,3 +38,12 @@ def asset_address(file_name: str, address: Address) -> str:
     """Where browsers find the file, and may keep it for ever."""
     version = hashlib.blake2b(asset(file_name), digest_size=6).hexdigest()
     return address.asset(file_name, version)
+
+
+def standing_alone(page: bytes, address: Address) -> bytes:
+    """A page with the files it refers to inside it: it looks the same wherever it is opened."""
+    style = tag("link", rel="stylesheet", href=asset_address("feedweir.css", address)).encode()
+    icon = escape(asset_address("weir.svg", address)).encode()
+    picture = b"data:image/svg+xml;base64," + b64encode(asset("weir.svg"))
+    page = page.replace(style, b"<style>" + asset("feedweir.css") + b"</style>")
+    return page.replace(b'"' + icon + b'"', b'"' + picture + b'"')

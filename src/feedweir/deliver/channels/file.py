@@ -10,6 +10,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from feedweir.deliver.assets import standing_alone
 from feedweir.deliver.parcel import Parcel
 from feedweir.deliver.render import Format, render
 from feedweir.errors import DeliveryError
@@ -66,7 +67,8 @@ def content_of(parcel: Parcel, suffix: str) -> bytes:
             is_final=True,
             hint=f"one of {', '.join(_FORMATS)}, or apply a stylesheet",
         )
-    return render(parcel.view, format_, parcel.destination.address)
+    written = render(parcel.view, format_, parcel.destination.address)
+    return standing_alone(written, parcel.destination.address) if format_ is Format.PAGE else written
 
 
 def replace_file(path: Path, content: bytes, mark: str) -> None:
