@@ -21,7 +21,7 @@ from feedweir.catalog import (
     open_catalog,
 )
 from feedweir.catalog.failures import KEPT
-from feedweir.catalog.statistics import HALF_LIFE_S, faded
+from feedweir.catalog.statistics import HALF_LIFE_S
 from feedweir.errors import CatalogError
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -119,6 +119,11 @@ def test_a_batch_from_the_past_adds_without_fading(catalog: Catalog) -> None:
         NOW + WEEK,
         NOW + WEEK,
     )
+
+
+def faded(value: float, since: datetime, now: datetime) -> float:
+    """What is left at `now` of a recent counter that was `value` at `since`."""
+    return value * float(2.0 ** -(max(0.0, (now - since).total_seconds()) / HALF_LIFE_S))
 
 
 @given(

@@ -46,18 +46,6 @@ def definitions(connection: Connection, version: int | None) -> tuple[int, tuple
     return version, _definitions(connection, query)
 
 
-def subscription_changes(connection: Connection, version: int) -> tuple[Change, ...]:
-    """The last change, up to `version`, of every subscription that was not dropped by then."""
-    last = last_changes(_known(version, current_version(connection)))
-    query = (
-        select(_change)
-        .join(last, _is_last(last))
-        .where(_change.c.action != "drop", _change.c.kind == "subscription")
-        .order_by(_change.c.id)
-    )
-    return tuple(Change(*row) for row in connection.execute(query))
-
-
 def changes_since(connection: Connection, version: int) -> tuple[Change, ...]:
     """Everything that was changed after `version`, in order."""
     query = select(_change).where(_change.c.version > version).order_by(_change.c.version, _change.c.id)

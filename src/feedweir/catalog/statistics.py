@@ -42,11 +42,6 @@ class Statistics:
         return tuple(AtomCount(*row) for row in rows)
 
 
-def faded(value: float, since: datetime, now: datetime) -> float:
-    """What is left at `now` of a recent counter that was `value` at `since`."""
-    return value * float(2.0 ** -(max(0.0, (now - since).total_seconds()) / HALF_LIFE_S))
-
-
 def add_counts(connection: Connection, counts: Sequence[FeedCounts], now: datetime) -> None:
     """Add what a batch counted; a feed that was dropped meanwhile is left out."""
     living = existing(connection, tables.feed.c.id, (count.feed_id for count in counts))

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Text, insert, select, tuple_, update
 
 from feedweir.catalog import history, names, outbox, rhythms, tables
-from feedweir.catalog.columns import canonical_json, microseconds, moment, storable
+from feedweir.catalog.columns import canonical_json, microseconds, storable
 from feedweir.catalog.database import Database
 from feedweir.catalog.owners import is_theirs
 from feedweir.catalog.records import (
@@ -92,12 +92,6 @@ class Subscriptions:
         query = query.where(_subscription.c.status == "active", _subscription.c.channel != "stream")
         query = query.order_by(of, id_).limit(CHUNK)
         return [(row[0], row[1]) for row in self._database.read(lambda one: one.execute(query).all())]
-
-    def as_of(self, version: int) -> tuple[SubscriptionRecord, ...]:
-        """The subscriptions that a batch of this version delivers to, paused ones included."""
-        return self._database.read(
-            lambda connection: tuple(map(_from_change, history.subscription_changes(connection, version)))
-        )
 
     def rhythm(self, id_: int) -> Rhythm:
         """Where a subscription stands in its schedule."""
@@ -208,11 +202,3 @@ def _change(version: int, action: Any, record: SubscriptionRecord) -> Change:
     for said in ("id", "version", "statement"):
         del detail[said]
     return Change(version, record.id, action, "subscription", "", record.statement, detail)
-
-
-def _from_change(change: Change) -> SubscriptionRecord:
-    detail = dict(change.detail)
-    created_at = moment(detail.pop("created_at"))
-    return SubscriptionRecord(
-        id=change.id, version=change.version, statement=change.statement, created_at=created_at, **detail
-    )

@@ -70,22 +70,6 @@ def policy_of(schedule: Mapping[str, Any]) -> Policy:
     return Policy(**{**values, "zone": zone})
 
 
-def schedule_of(policy: Policy) -> dict[str, Any]:
-    """The JSON that `policy_of` reads; what is as usual is left out."""
-    written: dict[str, Any] = {
-        "every_s": policy.every.total_seconds() if policy.every else None,
-        "at": [cron.text for cron in policy.at],
-        "zone": policy.zone.key if policy.zone != UTC_ZONE else None,
-        "count": policy.count,
-        "longest_wait_s": policy.longest_wait.total_seconds() if policy.longest_wait else None,
-        "quiet": [str(hours) for hours in policy.quiet],
-        "mute_until": policy.mute_until.isoformat() if policy.mute_until else None,
-        "cap": [policy.cap.messages, policy.cap.per.total_seconds()] if policy.cap else None,
-        "per_message": policy.per_message if policy.per_message != Policy().per_message else None,
-    }
-    return {name: value for name, value in written.items() if value}
-
-
 def _read(name: str, value: Any, zone: ZoneInfo) -> Any:
     try:
         return _READERS[name][1](value, zone)

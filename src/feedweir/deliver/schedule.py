@@ -118,11 +118,6 @@ def _messages(policy: Policy, count: int, room: int | None) -> tuple[int, ...]:
     return ((policy.per_message,) * full + ((rest,) if rest else ()))[:room]
 
 
-def is_quiet(policy: Policy, at: datetime) -> bool:
-    """Whether the wall clock of the policy's zone shows quiet hours."""
-    return any(_is_within(hours, at.astimezone(policy.zone)) for hours in policy.quiet)
-
-
 def _is_within(hours: QuietHours, local: datetime) -> bool:
     clock = local.time()
     if hours.start < hours.end:
