@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-import pyarrow as pa
-
 from feedweir.engine.files import replacing
 from feedweir.engine.join_plans import JoinFeed, JoinSet, save_joins
 from feedweir.match import (
@@ -81,8 +79,7 @@ def install_set(
     feeds = tuple(joins)
     shutil.rmtree(joins_path(sets, version), ignore_errors=True)
     save_joins(joins_path(sets, version), feeds)
-    tables = [QueryTable.of(asked).table for asked in (queries, JoinSet(feeds).queries())]
-    table = in_order(pa.concat_tables(tables))
+    table = in_order(QueryTable.together(queries, JoinSet(feeds).queries()).table)
     trees = plan(QueryTable(table))
     write_version(sets, version, table, trees=trees, progress=progress, frequencies=frequencies)
     _put_in_force(sets, version, pinned)

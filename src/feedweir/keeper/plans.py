@@ -26,6 +26,7 @@ from feedweir.keeper.observing import statistics_of, take_in, weights_by_source
 from feedweir.match.factored import SourceTree
 from feedweir.optimize.drift import ReplanPolicy
 from feedweir.optimize.statistics import SourceStatistics
+from feedweir.plan.columns import QueryTable
 from feedweir.plan.query import Query
 
 _log = logging.getLogger(__name__)
@@ -101,7 +102,8 @@ class Plans:
         version, definitions = self._catalog.feeds.definitions()
         if version != self._followed and self._planner.has_plans:
             compiled = compile_definitions(definitions)
-            self._planner.follow([*compiled.queries, *JoinSet(compiled.joins).queries()], known, now)
+            asked = QueryTable.together(compiled.queries, JoinSet(compiled.joins).queries())
+            self._planner.follow(asked, known, now)
         self._followed = version
 
     def _known(self) -> Known:

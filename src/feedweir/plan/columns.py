@@ -174,6 +174,11 @@ class QueryTable(Sequence[Query]):
             return queries
         return cls(pa.Table.from_batches(batches_of(queries), SCHEMA))
 
+    @classmethod
+    def together(cls, *queries: Iterable[Query]) -> QueryTable:
+        """All of these, one after the other."""
+        return cls(pa.concat_tables([cls.of(some).table for some in queries]))
+
     def __len__(self) -> int:
         return len(self.table)
 
