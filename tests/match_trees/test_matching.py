@@ -43,6 +43,15 @@ def test_a_batch_is_answered_as_its_documents_are_however_it_is_cut(
     ]
 
 
+def test_what_is_found_is_written_down_in_several_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("feedweir.match.trees.compiled._ROOM", 1)
+    trees = compile_trees([TreePattern(limb(name, axis="//")) for name in ("a", "b", "*")])
+    documents = [tree_of(xml) for xml in ("<a><b/></a>", "<b/>", "<c/>", "<a/>")]
+    found = trees.matches_of(documents * 50)
+    expected = [[0, 1, 2], [1, 2], [2], [0, 2]] * 50
+    assert [found.of(place).tolist() for place in range(200)] == expected
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(patterns(), min_size=1, max_size=8), st.lists(elements(), min_size=5, max_size=12))
 def test_a_large_document_listed_by_name_and_value_is_answered_as_lxml_does(

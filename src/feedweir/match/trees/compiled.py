@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feedweir.errors import DocumentError
-from feedweir.match.trees.automaton import Automaton
+from feedweir.match.trees.automaton import Automaton, Facts
 from feedweir.match.trees.document import DocumentTree, TreeBounds, tree_of, written_plainly
 from feedweir.match.trees.find_kernels import Scratch, find_batch
 from feedweir.match.trees.limbs import MAX_PATTERN_NODES, Vocabulary, grow
@@ -36,6 +36,8 @@ Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
 _CHUNK_BYTES = 8_000_000
 _MEMORY_SLOTS = 1 << 15
+_ROOM = 1 << 22
+"""How many patterns found are written down in one go, if no document can have more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,22 +141,26 @@ class TreeSet:
         for node in odd.tolist():
             start, stop = batch.spans[node].tolist()
             numbers[node] = number_of(batch.chars[start:stop].tobytes().decode())
-        ptr, patterns = find_batch(
-            batch,
-            numbers,
-            self._state_of,
-            facts,
-            self._comparisons,
-            self.layout.postings,
-            self.layout.groups,
-            self.layout.checks,
-            self.layout.outlines,
-            self.skeletons,
-            self._limbs,
-            self._scratch,
-            self.vocabulary.labels,
-        )
+        ptr, patterns = self._found(batch, numbers, facts)
         return ptr, patterns, numbers
+
+    def _found(self, batch: Batch, numbers: Floats, facts: Facts) -> tuple[Longs, Ints]:
+        """The kernel writes into rooms that NumPy gives it: it asks for large pages, which matters by the million."""
+        count, layout = len(batch.ptr) - 1, self.layout
+        most = 64 * len(self._scratch.marks)
+        room = min(count * most, max(_ROOM, most))
+        ptr, parts, begin = np.zeros(count + 1, np.int64), [np.empty(0, np.int32)], 0
+        while begin < count:
+            found = np.empty(room, np.int32)
+            end = find_batch(
+                begin, found, ptr, batch, numbers, self._state_of, facts, self._comparisons, layout.postings,
+                layout.groups, layout.checks, layout.outlines, self.skeletons, self._limbs, self._scratch,
+                self.vocabulary.labels,
+            )  # fmt: skip
+            parts.append(found[: ptr[end]])
+            ptr[begin + 1 : end + 1] += sum(map(len, parts[:-1]))
+            begin = end
+        return ptr, np.concatenate(parts)
 
     def exists(self, path: int) -> Ints:
         """The atoms that a node on a path makes true by being there."""

@@ -57,17 +57,15 @@ class Places(NamedTuple):
 
 @njit(cache=True)
 def find_batch(  # type: ignore[no-untyped-def]
-    batch, numbers, state_of, facts, comparisons, postings, groups, checks, outlines, skeletons, limbs, scratch,
-    labels,
+    begin, found, ptr, batch, numbers, state_of, facts, comparisons, postings, groups, checks, outlines, skeletons,
+    limbs, scratch, labels,
 ):  # fmt: skip
-    """(ptr, patterns): those of document d are patterns[ptr[d] : ptr[d + 1]], ascending."""
-    count = batch.ptr.size - 1
-    ptr = np.zeros(count + 1, np.int64)
-    found = np.empty(1024, np.int32)
+    """The first document that `found` has no room for: of those from `begin` to there the patterns are written to it,
+    ascending, and to `ptr` where they end."""
     place_of = np.full(facts.ops.shape[0], -1, np.int64)
     entries = np.empty((256, 2), np.int64)
     used = 0
-    for number in range(count):
+    for number in range(begin, batch.ptr.size - 1):
         first, last = batch.ptr[number], batch.ptr[number + 1]
         total = 0
         if last > first:
@@ -90,17 +88,15 @@ def find_batch(  # type: ignore[no-untyped-def]
                 lists = listed(nodes, values, labels) if is_large else unlisted()
                 seen = np.zeros(len(nodes) if is_large else 1, np.int32)
                 total += verify(
-                    n_doubtful, postings.heads, groups, checks, limbs, nodes, values, state_of, paths, facts, places,
-                    entries, lists, seen, scratch, serial
+                    n_doubtful, postings.heads, groups, checks, limbs, nodes, values, state_of, paths, facts,
+                    places, entries, lists, seen, scratch, serial
                 )  # fmt: skip
-        total = min(total, 64 * scratch.marks.size)
-        if used + total > found.size:
-            grown = np.empty(max(2 * found.size, 2 * (used + total)), np.int32)
-            grown[:used] = found[:used]
-            found = grown
+        if used + min(total, 64 * scratch.marks.size) > found.size:
+            scratch.marks[:] = 0
+            return number
         used = _write(scratch.marks, found, used)
         ptr[number + 1] = used
-    return ptr, found[:used].copy()
+    return batch.ptr.size - 1
 
 
 @njit(cache=True)
