@@ -71,7 +71,7 @@ def test_what_a_filter_or_a_translation_finds_is_what_looking_up_finds(
 ) -> None:
     small, large = (dictionary_of([word.encode() for word in each]) for each in (few, many))
     tokens = analyse(pa.array(texts, pa.string()))
-    translated = translated_entries(small, translation_of(large, small), LookedUp(large, {"t": tokens}), "t")
+    translated = translated_entries(small, translation_of(large, small), LookedUp(large, {"t": tokens}))
     assert translated.tolist() == entries_of_tokens(small, tokens).tolist()
     if few:
         offsets, entries, places = known_tokens(small, tokens)
@@ -90,7 +90,7 @@ def test_large_dictionaries_have_no_filter_and_translate_all_the_same(
     assert not len(small.filter)
     tokens = analyse(pa.array(["calm sea prow", "", "storm storm x"]))
     translation = translation_of(large, small)
-    assert translated_entries(small, translation, LookedUp(large, {"t": tokens}), "t").tolist() == [
+    assert translated_entries(small, translation, LookedUp(large, {"t": tokens})).tolist() == [
         -1,
         1,
         2,

@@ -20,7 +20,7 @@ from feedweir.match.index import Index
 from feedweir.match.match_kernels import Streams, Values
 from feedweir.match.scopes import EXTENSIONS
 from feedweir.match.segment_trees import atoms_of_numbers
-from feedweir.match.shared_words import LookedUp, translated_entries
+from feedweir.match.shared_words import LookedUp, places_of, translated_entries
 from feedweir.match.values import keys_of_value
 
 _DAY_US = 86_400_000_000
@@ -92,26 +92,25 @@ def streams_of(index: Index, texts: Texts, translation: Array | None = None) -> 
     if translation is None and len(index.words.filter):
         words = _known_words(index, fields, [known_tokens(index.words, tokens) for tokens in fields])
     else:
-        words = _all_words(index, fields, _entries(index, texts, translation))
+        words = _all_words(index, texts, translation)
     return _with_prefixes(words, index, fields) if len(index.prefixes.starts) > 1 else words
 
 
-def _entries(index: Index, texts: Texts, translation: Array | None) -> list[Array]:
-    """The entry of every token, field by field."""
-    looked_up, names = texts.looked_up, index.scopes.fields
-    if translation is not None and looked_up is not None:
-        return [translated_entries(index.words, translation, looked_up, name) for name in names]
-    if looked_up is None or looked_up.dictionary is not index.words:
-        looked_up = LookedUp(index.words, texts.tokens)
-    return [looked_up.entries(name) for name in names]
-
-
-def _all_words(index: Index, fields: list[Tokens], entries: list[Array]) -> Streams:
+def _all_words(index: Index, texts: Texts, translation: Array | None) -> Streams:
     """Every token of every field, if only as a word that no query names."""
-    firsts = np.cumsum([0, *map(len, entries)])
-    offsets = [first + tokens.offsets for first, tokens in zip(firsts, fields, strict=False)]
-    positions = [tokens.positions for tokens in fields] if _has_phrases(index) else []
-    return _streams(offsets, np.concatenate(entries), positions)
+    looked_up = texts.looked_up
+    if translation is None and (looked_up is None or looked_up.dictionary is not index.words):
+        looked_up = LookedUp(index.words, texts.tokens)
+    assert looked_up is not None, "a translation leads from what was looked up"
+    entries = (
+        looked_up.entries()
+        if translation is None
+        else translated_entries(index.words, translation, looked_up)
+    )
+    places = places_of(texts.tokens)
+    offsets = [places[name].start + texts.tokens[name].offsets for name in index.scopes.fields]
+    positions = [tokens.positions for tokens in texts.tokens.values()] if _has_phrases(index) else []
+    return _streams(offsets, entries, positions)
 
 
 def _known_words(index: Index, fields: list[Tokens], found: list[tuple[Array, Array, Array]]) -> Streams:

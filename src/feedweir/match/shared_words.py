@@ -13,22 +13,36 @@ import numpy as np
 
 from feedweir.items.text import Tokens
 from feedweir.match.arrays import Array, frozen
-from feedweir.match.dictionary import entries_of_tokens, hashes_of
+from feedweir.match.dictionary import find_tokens, hashes_of
 from feedweir.match.dictionary_kernels import ABSENT, ASK, Dictionary, look_up, translate
 
 
 @dataclass(frozen=True, slots=True)
 class LookedUp:
-    """What a dictionary has of the fields of a batch, found out when it is first asked for."""
+    """What a dictionary has of all fields of a batch, found out when it is first asked for."""
 
     dictionary: Dictionary
     tokens: Mapping[str, Tokens]
-    _entries: dict[str, Array] = field(default_factory=dict)
+    _found: list[Array] = field(default_factory=list)
 
-    def entries(self, name: str) -> Array:
-        if name not in self._entries:
-            self._entries[name] = entries_of_tokens(self.dictionary, self.tokens[name])
-        return self._entries[name]
+    def entries(self) -> Array:
+        """The entry of every token, field by field."""
+        if not self._found:
+            found = np.empty(_count(self.tokens), np.int32)
+            for name, place in places_of(self.tokens).items():
+                find_tokens(self.dictionary, self.tokens[name], found[place])
+            self._found.append(found)
+        return self._found[0]
+
+
+def places_of(tokens: Mapping[str, Tokens]) -> dict[str, slice]:
+    """Where the tokens of each field lie when all lie one after the other."""
+    ends = np.cumsum([len(one.hashes) for one in tokens.values()]).tolist()
+    return {name: slice(first, last) for name, first, last in zip(tokens, [0, *ends], ends, strict=False)}
+
+
+def _count(tokens: Mapping[str, Tokens]) -> int:
+    return sum(len(one.hashes) for one in tokens.values())
 
 
 def translation_of(largest: Dictionary, other: Dictionary) -> Array:
@@ -45,13 +59,15 @@ def translation_of(largest: Dictionary, other: Dictionary) -> Array:
     return frozen(translation)
 
 
-def translated_entries(words: Dictionary, translation: Array, looked_up: LookedUp, name: str) -> Array:
-    """The entry of every token of a field in another dictionary than the one that they were looked up in."""
-    tokens, found = looked_up.tokens[name], looked_up.entries(name)
+def translated_entries(words: Dictionary, translation: Array, looked_up: LookedUp) -> Array:
+    """The entry of every token in another dictionary than the one that they were looked up in."""
+    found = looked_up.entries()
     entries = np.empty(len(found), np.int32)
-    if len(found):
-        translate(
-            words, translation, frozen(found), tokens.hashes, frozen(tokens.text), tokens.starts, tokens.lengths,
-            entries,
-        )  # fmt: skip
+    for name, place in places_of(looked_up.tokens).items():
+        tokens = looked_up.tokens[name]
+        if len(tokens.hashes):
+            translate(
+                words, translation, frozen(found[place]), tokens.hashes, frozen(tokens.text), tokens.starts,
+                tokens.lengths, entries[place],
+            )  # fmt: skip
     return entries
