@@ -6,6 +6,9 @@ import numpy as np
 from numba import njit, uint32, uint64, uintp
 
 _U3, _U7 = np.uint32(3), np.uint32(7)
+_NAMELESS = 8
+"""Bytes behind the bits of atoms, all of them set: for words that no query names, which are never new. Several, so that
+what is read next need not wait for what was just written."""
 
 
 @njit(inline="always")
@@ -22,8 +25,10 @@ def set_bit(bits, atom):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def room_for_atoms(n_atoms, n_scoped):  # type: ignore[no-untyped-def]
     """What a row's satisfied atoms are written to: a bit for each, their list, and of entries where they were seen."""
+    bits = np.zeros((n_atoms >> 3) + 1 + _NAMELESS, np.uint8)
+    bits[-_NAMELESS:] = 255
     return (
-        np.zeros((n_atoms >> 3) + 1, np.uint8),
+        bits,
         np.empty(n_atoms + 1, np.int32),
         np.zeros(n_scoped, np.uint64),
         np.empty(n_scoped + 1, np.int32),
@@ -34,16 +39,14 @@ def room_for_atoms(n_atoms, n_scoped):  # type: ignore[no-untyped-def]
 def atoms_anywhere(offsets, entries, row, bits, satisfied):  # type: ignore[no-untyped-def]
     """The entries of a row as atoms, each once, when no query asks where they stand; how many.
 
-    There is no branch on whether a word is known or new, which is hard to foresee: those that nobody names are one more
-    atom, which is never new.
+    There is no branch on whether a word is known or new, which is hard to foresee.
     """
-    nameless = uint32(len(satisfied) - 1)
-    set_bit(bits, nameless)
+    nameless = uint32(len(bits) - _NAMELESS) << _U3
     n = 0
     for stream in range(len(offsets)):
         for i in range(offsets[stream, row], offsets[stream, row + 1]):
             entry = entries[uintp(i)]
-            atom = uint32(entry) if entry >= 0 else nameless
+            atom = uint32(entry) if entry >= 0 else nameless + ((uint32(i) & _U7) << _U3)
             before = bits[atom >> _U3]
             bit = np.uint8(1) << np.uint8(atom & _U7)
             bits[atom >> _U3] = before | bit

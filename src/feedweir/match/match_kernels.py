@@ -150,6 +150,55 @@ def _followed(blocks, chosen, n_chosen, queries, n_found, places):  # type: igno
 
 
 @njit(cache=True, nogil=True)
+def _decided(  # type: ignore[no-untyped-def]
+    checks,
+    bits,
+    row,
+    streams,
+    values,
+    n_words,
+    room,
+    costs,
+    queries,
+    first,
+    last,
+    asked_rows,
+    asked_checks,
+    n_asked,
+):
+    """Keep those of `queries[first:last]`, each a query or ~check, that hold: (where they end, how many are asked, what
+    is asked, how many checks were run)."""
+    check_queries, check_programs = checks.queries, checks.programs
+    phrase_rows, phrase_verdicts, verdicts = room
+    counts_costs = len(costs) > 0
+    n_kept = first
+    n_checks = 0
+    for i in range(first, last):
+        query = queries[uintp(i)]
+        check = ~query
+        verdict = TRUE
+        if query < 0:
+            query = check_queries[check]
+            n_checks += 1
+            verdict = verdict_of(
+                checks, check_programs[check], bits, row, streams, values, n_words,
+                phrase_rows, phrase_verdicts, verdicts,
+            )  # fmt: skip
+        if counts_costs:
+            costs[query] += 1
+        if verdict == UNKNOWN:
+            if n_asked == len(asked_rows):
+                asked_rows = grown(asked_rows, n_asked, 1)
+                asked_checks = grown(asked_checks, n_asked, 1)
+            asked_rows[n_asked] = row
+            asked_checks[n_asked] = check
+            n_asked += 1
+        queries[uintp(n_kept)] = query
+        n_kept += verdict == TRUE
+    return n_kept, n_asked, asked_rows, asked_checks, n_checks
+
+
+@njit(cache=True, nogil=True)
 def match_rows(  # type: ignore[no-untyped-def]
     streams, values, vocabulary, trie, checks, n_words, n_entries, n_atoms, costs, first, limit
 ):
@@ -162,11 +211,10 @@ def match_rows(  # type: ignore[no-untyped-def]
     # arrays by names of their own: reaching into a tuple again and again costs more than what is done with them
     stream_offsets, stream_entries = streams.offsets, streams.entries
     roots, blocks = trie.roots, trie.blocks
-    check_queries, check_programs = checks.queries, checks.programs
     has_scopes = len(vocabulary.scoped_starts) > 1
     has_values = len(values.atoms) > 0 or len(vocabulary.every_atom) > 0
     bits, satisfied, scopes, seen = room_for_atoms(n_atoms, n_entries if has_scopes else 0)
-    phrase_rows, phrase_verdicts, verdicts = room_for_checks(checks)
+    room = room_for_checks(checks)
     places = np.empty(256, np.uint32)
     chosen = np.empty(256, np.uint32)
     rows = np.empty(min(1024, limit), np.int32)
@@ -178,8 +226,7 @@ def match_rows(  # type: ignore[no-untyped-def]
     n_tests = 0
     n_candidates = 0
     n_checks = 0
-    counts_costs = len(costs) > 0
-    has_more = counts_costs or len(check_queries) > 0
+    has_more = len(costs) > 0 or len(checks.queries) > 0
     stopped_at = first
     for row in range(first, len(values.offsets) - 1):
         if n_asked >= limit:
@@ -219,30 +266,11 @@ def match_rows(  # type: ignore[no-untyped-def]
         n_candidates += n_found - n_before
         # 3. what atoms could not decide
         if has_more:
-            n_kept = n_before
-            for i in range(n_before, n_found):
-                query = queries[uintp(i)]
-                check = ~query
-                verdict = TRUE
-                if query < 0:
-                    query = check_queries[check]
-                    n_checks += 1
-                    verdict = verdict_of(
-                        checks, check_programs[check], bits, row, streams, values, n_words,
-                        phrase_rows, phrase_verdicts, verdicts,
-                    )  # fmt: skip
-                if counts_costs:
-                    costs[query] += 1
-                if verdict == UNKNOWN:
-                    if n_asked == len(asked_rows):
-                        asked_rows = grown(asked_rows, n_asked, 1)
-                        asked_checks = grown(asked_checks, n_asked, 1)
-                    asked_rows[n_asked] = row
-                    asked_checks[n_asked] = check
-                    n_asked += 1
-                queries[uintp(n_kept)] = query
-                n_kept += verdict == TRUE
-            n_found = n_kept
+            n_found, n_asked, asked_rows, asked_checks, n_run = _decided(
+                checks, bits, row, streams, values, n_words, room, costs, queries, n_before, n_found,
+                asked_rows, asked_checks, n_asked,
+            )  # fmt: skip
+            n_checks += n_run
         if n_found > len(rows):
             rows = sized(rows, n_before, len(queries))
         for i in range(n_before, n_found):
