@@ -35,8 +35,9 @@ from feedweir.plan.query import Query
 
 _LARGE = 50_000
 """Queries from which on a segment is merged only when asked: rewriting it takes longer than a change may."""
-_TOO_MANY, _TOO_MUCH = 6, 0.1
-"""Segments, and queries beside the largest as a share of it, from which on a merge pays."""
+_TOO_MANY, _TOO_MUCH = 6, 0.07
+"""Segments, and queries beside the largest as a share of it, from which on a merge pays: the more there are, the slower
+is matching; the fewer, the more often everything is written anew. Measured on a million plain queries."""
 _MUCH_LARGER = 8
 """How many times as large as all newer ones together a segment must be to be left alone by a change."""
 _NOTHING = np.empty(0, np.int64)
@@ -167,7 +168,7 @@ def _kept_table(root: Path, segment: Segment, removed: Array = _NOTHING) -> pa.T
     """The queries of a segment, without those that were removed or are now."""
     path = path_of(root, segment)
     check_file(path, FILE)
-    table = read_table(path)
+    table = read_table(path).combine_chunks()  # rows are picked from one piece much faster than from many
     keys = table.column("key").to_numpy()
     is_gone = is_among(keys, segment.removed) | is_among(keys, removed)
     return table.filter(pa.array(~is_gone)) if is_gone.any() else table
