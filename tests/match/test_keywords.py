@@ -72,9 +72,10 @@ def test_columns_and_formulas_find_the_same(asked: list[Query], batch: list[Item
 @given(st.lists(worded | queries, max_size=6))
 def test_queries_come_back_from_columns_as_they_were(asked: list[Query]) -> None:
     table = QueryTable.of(asked)
-    assert list(table) == asked
-    assert [table[place] for place in range(len(table))] == asked
-    assert list(table[1::2]) == asked[1::2]
+    # by what they look like: a value that is not a number is not equal to itself
+    assert repr(list(table)) == repr(asked)
+    assert repr([table[place] for place in range(len(table))]) == repr(asked)
+    assert repr(list(table[1::2])) == repr(asked[1::2])
 
 
 def plain(asked: list[Query]) -> list[int]:
