@@ -168,7 +168,7 @@ def test_a_digest_arrives_with_text_html_and_the_headers_of_a_list(mailbox: Mail
     assert link.startswith("http://weir.example/unsubscribe/")
     assert subscription_of("s", link.rpartition("/")[2]) == 7
     assert message["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
-    assert message["In-Reply-To"] == "<subscription-7@example.org>"
+    assert message["In-Reply-To"] == message["References"] == "<subscription-7@example.org>"
     assert mailbox.envelopes == [("bounces+7@example.org", ("ann@example.org",))]
 
 

@@ -12,7 +12,7 @@ import pytest
 from feedweir.acquire.crawl import CrawlOptions, CrawlReport
 from feedweir.acquire.exchange import Agent
 from feedweir.acquire.hosts import HostLedger, HostRules
-from feedweir.acquire.refresh.budget import Spending
+from feedweir.acquire.refresh.budget import Budget, Spending
 from feedweir.acquire.refresh.rules import RefreshRules
 from feedweir.acquire.refresh.state import SourceState
 from feedweir.engine.batches import Manifest
@@ -171,7 +171,7 @@ class BusyLooker:
         return
 
 
-def loop_with(weir: Weir, looker: BusyLooker) -> FetchLoop:
+def loop_with(weir: Weir, looker: BusyLooker, options: CrawlOptions | None = None) -> FetchLoop:
     @asynccontextmanager
     async def opening(_: HostLedger) -> AsyncIterator[BusyLooker]:
         yield looker
@@ -180,7 +180,7 @@ def loop_with(weir: Weir, looker: BusyLooker) -> FetchLoop:
     return FetchLoop(
         weir.catalog,
         weir.log,
-        options=CrawlOptions(max_sources_per_step=100),
+        options=options or CrawlOptions(max_sources_per_step=100),
         hosts=HostRules(),
         agent=Agent(),
         allow_private=False,
@@ -207,3 +207,17 @@ def test_publishers_are_told_how_many_read_them(weir: Weir) -> None:
     )
     loop.fetch_once()
     assert looker.subscribers == {"A": 2, "B": 1}
+
+
+def test_a_loop_that_starts_with_much_overdue_does_not_ask_for_all_of_it_at_once(
+    weir: Weir, clock: Clock
+) -> None:
+    looker = BusyLooker(0)
+    loop = loop_with(weir, looker, CrawlOptions(budget=Budget(per_second=0.1)))
+    weir.execute(";".join(f"register feed http://s{number}.example/ as S{number}" for number in range(20)))
+    clock.advance(3_600)
+    loop.start()
+    loop.stop()
+    assert len(looker.subscribers) < 10
+    due = sorted(record.state.next_check_at for record in weir.catalog.sources.all())
+    assert due[-1] > clock.now + timedelta(minutes=3)
