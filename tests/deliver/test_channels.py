@@ -105,7 +105,7 @@ def test_a_file_written_again_has_the_same_bytes_and_leaves_nothing_beside(tmp_p
 def test_who_reads_a_file_while_it_is_replaced_reads_the_old_one_to_its_end(tmp_path: Path) -> None:
     send(FileChannel(tmp_path), parcel_of(feed_of(*numbered(3)), "news.json"))
     before = (tmp_path / "news.json").read_bytes()
-    with (tmp_path / "news.json").open("rb") as reader:
+    with (tmp_path / "news.json").open("rb", buffering=0) as reader:
         start = reader.read(10)
         send(FileChannel(tmp_path), parcel_of(feed_of(*numbered(1)), "news.json"))
         assert start + reader.read() == before
