@@ -74,7 +74,7 @@ def verdict_on(outline, outlines, limbs, nodes, scratch):  # type: ignore[no-unt
     count = _steps_of(outlines.limb[outline], limbs.rows, limbs.branch, steps)
     for step in range(count):
         steps[step, _REACHED] = _reached(step, steps, limbs.rows, nodes, scratch.above)
-    if not _fit(count, steps, limbs.rows, scratch.above):
+    if not _fit(count, len(nodes), steps, limbs.rows, scratch.above):
         return NEVER
     return BY_ATOMS if _is_decided(count, steps, limbs.rows) else IN_DOUBT
 
@@ -114,21 +114,21 @@ def _reached(step, steps, rows, nodes, above):  # type: ignore[no-untyped-def]
 
 
 @_kernel
-def _fit(count, steps, rows, above):  # type: ignore[no-untyped-def]
+def _fit(count, n_nodes, steps, rows, above):  # type: ignore[no-untyped-def]
     """Leave of the nodes reached those that a step can be in a whole embedding; False when there is none."""
     for step in range(count):
         steps[step, _FITTING] = steps[step, _REACHED]
     for step in range(count - 1, 0, -1):
         axis = rows[steps[step, _LIMB], AXIS]
         wanted_above = np.int64(0)
-        for node in range(SMALL_NODES):
+        for node in range(n_nodes):
             if steps[step, _FITTING] >> node & 1:
                 wanted_above |= above[node, axis]
         steps[steps[step, _UP], _FITTING] &= wanted_above
     for step in range(1, count):
         axis = rows[steps[step, _LIMB], AXIS]
         fitting = steps[steps[step, _UP], _FITTING]
-        for node in range(SMALL_NODES):
+        for node in range(n_nodes):
             if steps[step, _FITTING] >> node & 1 and above[node, axis] & fitting == 0:
                 steps[step, _FITTING] ^= np.int64(1) << node
     return steps[0, _FITTING] != 0
