@@ -11,10 +11,13 @@ import pytest
 
 from feedweir.acquire.landing import Landed
 from feedweir.engine import annotating
+from feedweir.engine.files import open_arrow, replace_arrow
+from feedweir.engine.joined_log import ANNOTATION_SCHEMA
 from feedweir.engine.runner import Runner
 from feedweir.join.annotation import compile_annotations
 from feedweir.join.annotation_state import WindowState
 from feedweir.join.annotation_store import WindowStore
+from feedweir.join.features import item_keys
 from feedweir.join.windows import JoinBounds
 from feedweir.keeper.weir import Weir
 
@@ -241,3 +244,15 @@ def test_a_clock_that_goes_back_further_than_is_allowed_finds_the_same_however_i
             runner.run_available()
             found.append(partners(weir, "Near"))
     assert found == [[["2"], ["2"]]] * 2, "what is a month older than the latest is not remembered"
+
+
+def test_annotations_that_were_written_without_the_keys_of_items_are_read_and_compacted(weir: Weir) -> None:
+    land(weir, "B", 1)
+    land(weir, "A", 2)
+    run(weir)
+    for path in weir.directory.root.glob("annotations/*.arrow"):
+        replace_arrow(path, open_arrow(path).drop_columns(["item"]))
+    assert partners(weir, "Near") == [["1"]]
+    table = weir.store.joined.annotation_table(weir.store.manifests())
+    assert table.schema == ANNOTATION_SCHEMA
+    assert table["item"].to_pylist() == item_keys([("A", "2")]).tolist()

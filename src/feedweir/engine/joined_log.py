@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -49,10 +49,17 @@ MADE_SCHEMA = pa.schema(
 class JoinedLog:
     """Files that are sorted by feed, so that reading one feed touches little of them."""
 
-    def __init__(self, directory: Path, manifests: Callable[[], list[Manifest]]) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        manifests: Callable[[], list[Manifest]],
+        identities: Callable[[Sequence[int]], Mapping[int, int]],
+    ) -> None:
+        """`identities` gives the keys of items by number, for files that were written without them."""
         self._annotations = directory / "annotations"
         self._made = directory / "made"
         self._manifests = manifests
+        self._identities = identities
 
     def write_annotations(self, name: str, annotations: pa.Table) -> None:
         replace_arrow(self._annotations / name, annotations)
@@ -70,7 +77,7 @@ class JoinedLog:
     def annotation_table(self, manifests: Sequence[Manifest]) -> pa.Table:
         """All annotations of some batches, sorted by all of their columns."""
         names = [name for manifest in manifests for name in manifest.annotation_files]
-        tables = (open_arrow(self._annotations / name) for name in names)
+        tables = (self._with_items(open_arrow(self._annotations / name)) for name in names)
         return _in_order(tables, ANNOTATION_SCHEMA, ANNOTATION_SCHEMA.names)
 
     def made_table(self, manifests: Sequence[Manifest]) -> pa.Table:
@@ -105,9 +112,19 @@ class JoinedLog:
         again is noted in the batch that brought it."""
         wanted = pa.array(sorted(set(values)), pa.int64())
         names = [name for manifest in self._manifests() for name in manifest.annotation_files]
-        of_feed = (_of_feed(self._annotations / name, feed) for name in (names if len(wanted) else ()))
+        files = (self._annotations / name for name in (names if len(wanted) else ()))
+        of_feed = (self._with_items(_of_feed(path, feed)) for path in files)
         found = (table.filter(pc.is_in(table[column], wanted)) for table in of_feed)
         return _in_order(found, ANNOTATION_SCHEMA, ANNOTATION_SCHEMA.names)
+
+    def _with_items(self, annotations: pa.Table) -> pa.Table:
+        """Annotations in their form of today: older files do not tell which item an element is a wording of."""
+        if "item" in annotations.column_names:
+            return annotations
+        seqs = annotations["seq"].to_pylist()
+        known = self._identities(sorted(set(seqs))) if seqs else {}
+        items = pa.array([known.get(seq) for seq in seqs], pa.int64())
+        return annotations.append_column("item", items).select(ANNOTATION_SCHEMA.names)
 
     def _made_by(self, feed: int, seqs: Sequence[int]) -> pa.Table:
         wanted = pa.array(sorted(set(seqs)), pa.int64())

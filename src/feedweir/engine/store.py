@@ -25,6 +25,7 @@ from feedweir.engine.joined_log import JoinedLog
 from feedweir.engine.stage import News
 from feedweir.items.numbering import document_number, first_seq, segment_of
 from feedweir.items.schema import ITEM_SCHEMA
+from feedweir.join.features import item_keys
 
 _I64 = npt.NDArray[np.int64]
 Run: TypeAlias = tuple[_I64, _I64]
@@ -49,7 +50,7 @@ class Store:
         self._batches = directory / "batches"
         self._items = directory / "items"
         self._elements = directory / "elements"
-        self.joined = JoinedLog(directory, self.manifests)
+        self.joined = JoinedLog(directory, self.manifests, self._identities)
         """What joins found."""
         self._manifests: dict[tuple[str, int], Manifest] = {}
         self._mapped: dict[str, Run] = {}
@@ -168,6 +169,12 @@ class Store:
         if not tables:
             return ITEM_SCHEMA.empty_table()
         return pa.concat_tables(tables).sort_by("seq")
+
+    def _identities(self, seqs: Sequence[int]) -> dict[int, int]:
+        """The keys of items, by number, of those that are there."""
+        table = self.items(seqs)
+        seq, source, identity = (table.column(name).to_pylist() for name in ("seq", "source", "identity"))
+        return dict(zip(seq, item_keys(zip(source, identity, strict=True)).tolist(), strict=True))
 
     def item_paths(self) -> list[Path]:
         """The Parquet files of the item log, newest batch first."""
