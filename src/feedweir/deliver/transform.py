@@ -143,9 +143,10 @@ class Transformer:
 
 def _read(number: int, size: int, until: float, complaint: str) -> bytes:
     parts = bytearray()
+    waiting = select.poll()  # unlike select() it takes any number, however many files are open
+    waiting.register(number, select.POLLIN)
     while len(parts) < size:
-        ready, _, _ = select.select([number], [], [], max(0.0, until - time.monotonic()))
-        if not ready:
+        if not waiting.poll(1_000 * max(0.0, until - time.monotonic())):
             raise _Ended(complaint)
         part = os.read(number, size - len(parts))
         if not part:
