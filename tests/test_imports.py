@@ -23,8 +23,9 @@ BELOW: dict[str, set[str]] = {
     "deliver": {"errors", "items"},
     "sample": {"errors"},
     "catalog": {"errors", "items"},
+    "kernel_files": set(),
 }
-ENGINE = set(BELOW) - {"catalog", "sample"}
+ENGINE = set(BELOW) - {"catalog", "sample", "kernel_files"}
 ALLOWED = {
     **BELOW,
     "engine": ENGINE,

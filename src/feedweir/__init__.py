@@ -18,6 +18,7 @@ from feedweir.errors import (
     LanguageError,
     SettingsError,
 )
+from feedweir.kernel_files import keep_kernels
 
 if TYPE_CHECKING:
     from feedweir.items.model import Enclosure, Item
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from feedweir.language import format_statement, parse, parse_search
 
 __version__ = "0.1.0"
+
+keep_kernels()
 
 __all__ = [
     "CatalogError",

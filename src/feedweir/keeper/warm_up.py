@@ -8,6 +8,7 @@ from __future__ import annotations
 from tempfile import TemporaryDirectory
 
 from feedweir.keeper.weir import Weir
+from feedweir.kernel_files import forget_old_kernels
 
 _STATEMENTS = """
 register feed https://example.org/feed as Warm;
@@ -29,4 +30,5 @@ def warm_up() -> int:
 
 
 if __name__ == "__main__":
+    forget_old_kernels()
     warm_up()
