@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -152,3 +153,19 @@ def test_counters_add_up_to_the_totals_over_all_segments(tmp_path: Path) -> None
     assert dict(zip(tally.keys.tolist(), tally.last_hits.tolist(), strict=True))[50] == 0
     assert tally.costs[tally.keys == 50] == 4  # a candidate of both items that have the two words, twice
     assert 3 not in tally.keys
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="asks the system which files are open")
+def test_what_was_pruned_is_not_kept_open(tmp_path: Path) -> None:
+    root = tmp_path / "set"
+    batch = batch_of(news("flood"))
+    create_segmented(root, [word_query(1, "flood")]).match(batch)
+    for key in range(2, 6):
+        apply_changes(root, [word_query(key, "flood")], [key - 1]).match(batch)
+        prune(root, keep=[])
+    apply_changes(root, [word_query(6, "flood")]).match(batch)
+    gc.collect()
+    links = [path.readlink() for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
+    open_here = [str(link) for link in links if link.is_relative_to(root)]
+    assert open_here
+    assert not [link for link in open_here if link.endswith("(deleted)")]

@@ -173,6 +173,16 @@ def _translation(largest: str, other: str) -> Array:
     return translation_of(_opened(largest).index.words, _opened(other).index.words)
 
 
-@lru_cache(maxsize=_SEGMENTS_KEPT_OPEN)
+_open: dict[str, IndexedSet] = {}
+
+
 def _opened(path: str) -> IndexedSet:
-    return open_compiled(Path(path))
+    known = _open.get(path)
+    if known is None:
+        _open[path] = known = open_compiled(Path(path))
+        oldest = list(_open)
+        # What was pruned takes its room on the disk as long as anybody has it open.
+        for place, other in enumerate(oldest, _SEGMENTS_KEPT_OPEN - len(oldest)):
+            if place < 0 or not Path(other).exists():
+                _open.pop(other, None)
+    return known
