@@ -37,5 +37,8 @@ def joined_next(
         replay = Replay(load_joins(sets, shard), store)
         found = {key: np.sort(seqs[keys == key]) for key in replay.joins.found if (keys == key).any()}
         if found:
-            replay.go_on_from(JoinStates(directory.joins).after(store.latest(), shard, replay.stages))
+            states = JoinStates(directory.joins)
+            replay.go_on_from(
+                states.after(store.latest(), shard, replay.rounds, replay.stages, replay.columns)
+            )
             yield replay.step(batch, found)

@@ -6,14 +6,17 @@ import logging
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from feedweir.engine.annotating import AnnotationStages
 from feedweir.engine.batches import Manifest
+from feedweir.engine.comparing import ReadTable
 from feedweir.engine.constructed import Construction
 from feedweir.engine.joined import JoinState
 from feedweir.engine.patterns import LONG_AGO, PatternRounds, PatternState
+from feedweir.engine.recalling import with_recalled
 from feedweir.errors import CompiledSetError
 from feedweir.join.annotation_state import WindowState
 from feedweir.join.annotation_store import WindowStore
@@ -32,12 +35,16 @@ class JoinStates:
         self._directory = directory
         self._held: dict[int, tuple[int, JoinState]] = {}
 
-    def after(self, batch: int, shard: int, stages: AnnotationStages) -> JoinState:
-        """The state with which the batch after this one begins."""
+    def after(
+        self, batch: int, shard: int, rounds: PatternRounds, stages: AnnotationStages, read: ReadTable
+    ) -> JoinState:
+        """The state with which the batch after this one begins; `read` reads items of the log."""
         at, state = self._held.get(shard, (-1, JoinState(PatternState(), WindowState())))
         if at != batch:
             state = JoinState(self._patterns_after(shard, batch), self._windows_after(shard, batch))
-        return self._knowing(shard, stages, state, batch)
+        state = self._knowing(shard, stages, state, batch)
+        others = partial(self._other_patterns, shard, batch)
+        return replace(state, patterns=with_recalled(rounds, state.patterns, others, read, batch))
 
     def save(
         self,
@@ -80,6 +87,11 @@ class JoinStates:
             # Better some pairs are missed than that nothing goes on.
             _log.error("pattern joins of shard %d begin anew: %s", shard, error)
             return PatternState()
+
+    def _other_patterns(self, shard: int, batch: int) -> list[PatternState]:
+        """What other shards remember: an edited feed may have come from one of them."""
+        others = sorted({int(path.parent.name) for path in self._directory.glob("*/state-*.json")} - {shard})
+        return [self._patterns_after(other, batch) for other in others]
 
     def _windows_after(self, shard: int, batch: int) -> WindowState:
         try:

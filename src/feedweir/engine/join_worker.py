@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -113,7 +113,7 @@ class JoinWorker:
         manifest, shard = task.manifest, task.shard
         joins, rounds = opened(joins_path(self._directory.sets, manifest.version), shard)
         stages = self._annotating(shard, joins)
-        state = self._states.after(manifest.after, shard, stages)
+        state = self._states.after(manifest.after, shard, rounds, stages, self._older_columns)
         batch = self._input(joins, manifest, shard, state)
         joined = join_batch(joins, rounds, stages, batch, state)
         self._states.save(shard, manifest, rounds, stages, joined.state)
@@ -137,10 +137,13 @@ class JoinWorker:
             items=batch.items,
             compared=batch.compared,
             older=lambda seqs: {item.seq: item for item in items_of(self._store.items(seqs))},
-            older_columns=lambda seqs, names: self._store.items(seqs).select(list(names)),
+            older_columns=self._older_columns,
             is_in=self._store.is_in,
             annotations=self._store.joined.annotations,
         )
+
+    def _older_columns(self, seqs: Sequence[int], names: Sequence[str]) -> pa.Table:
+        return self._store.items(seqs).select(list(names))
 
     def _opened(self, manifest: Manifest) -> BatchFiles:
         """The files of a batch, which all its shards read."""

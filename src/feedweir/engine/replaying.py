@@ -32,7 +32,7 @@ class Replay:
     def __init__(self, joins: JoinSet, store: Store | None = None) -> None:
         self.joins = joins
         self.stages = AnnotationStages(joins)
-        self._rounds = PatternRounds(joins)
+        self.rounds = PatternRounds(joins)
         self._state = JoinState(PatternState(), WindowState())
         self._store = store
         self._seen: list[pa.Table] = []
@@ -51,23 +51,24 @@ class Replay:
             number=len(self._seen),
             found=found,
             times=times_of(batch, max(self._state.patterns.clock, self._state.windows.clock)),
-            witnesses=witnesses_in(self._rounds.trees, batch, witnessed.to_numpy()),
+            witnesses=witnesses_in(self.rounds.trees, batch, witnessed.to_numpy()),
             items=self._items,
-            compared=Compared(np.sort(batch.column("seq").to_numpy()), self._columns),
+            compared=Compared(np.sort(batch.column("seq").to_numpy()), self.columns),
             older=self._items,
-            older_columns=self._columns,
+            older_columns=self.columns,
             is_in=self._store.is_in if self._store else self._found.is_in,
             annotations=self._store.joined.annotations if self._store else self._found.annotations,
         )
-        joined = join_batch(self.joins, self._rounds, self.stages, given, self._state)
+        joined = join_batch(self.joins, self.rounds, self.stages, given, self._state)
         self._state = joined.state
         self._found.add(joined)
         return joined
 
     def _items(self, seqs: Sequence[int]) -> dict[int, Item]:
-        return {item.seq: item for item in items_of(self._columns(seqs, ITEM_SCHEMA.names))}
+        return {item.seq: item for item in items_of(self.columns(seqs, ITEM_SCHEMA.names))}
 
-    def _columns(self, seqs: Sequence[int], names: Sequence[str]) -> pa.Table:
+    def columns(self, seqs: Sequence[int], names: Sequence[str]) -> pa.Table:
+        """Columns of items that were seen or lie in the store, in the order of the stream."""
         wanted = pa.array(seqs, pa.int64())
         found = [table.filter(pc.is_in(table.column("seq"), wanted)) for table in reversed(self._seen)]
         if self._store is not None:

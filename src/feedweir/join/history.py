@@ -6,7 +6,7 @@ Segments of similar size are merged, so that there are few; what no window in us
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,15 @@ _MERGE = 4
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """What a level takes in of documents, by stable numbers: which streams, which variables, and whose texts."""
+
+    streams: frozenset[int] = frozenset()
+    variables: frozenset[int] = frozenset()
+    texts: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class JoinState:
     """The history of one level after some batch: a value, never changed."""
 
@@ -29,6 +38,8 @@ class JoinState:
     next_number: int = 0
     clock: int = -(1 << 62)
     last_batch: int = -1
+    asked: Asked = Asked()
+    """Of every document that it holds of these streams it has these variables."""
 
     @property
     def documents(self) -> int:
@@ -102,7 +113,7 @@ class JoinState:
         return ""
 
     def stream_documents(self, stream: int) -> Longs:
-        """The numbers of a counted stream's documents, in order."""
+        """The numbers of a stream's documents, in order."""
         parts = [one.member_number[one.member_stream == stream] for one in self.segments]
         return np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64)
 
@@ -117,11 +128,11 @@ class Reach:
     streams: Mapping[int, int]
 
 
-def extended(state: JoinState, segment: Segment, clock: int) -> JoinState:
-    """The state with the segment of one more batch."""
+def extended(state: JoinState, segment: Segment, clock: int, asked: Asked) -> JoinState:
+    """The state with the segment of one more batch, of which this was taken in."""
     count = len(segment.number)
     segments = (*state.segments, segment) if count else state.segments
-    return JoinState(segments, state.next_number + count, clock, segment.last)
+    return JoinState(segments, state.next_number + count, clock, segment.last, asked)
 
 
 def compacted(state: JoinState, reach: Reach) -> JoinState:
@@ -137,7 +148,7 @@ def compacted(state: JoinState, reach: Reach) -> JoinState:
             merged[-_MERGE:] = [_merged(merged[-_MERGE:], reach)]
     swept = [_swept(segment, reach) for segment in merged]
     kept = [segment for segment in swept if len(segment.number)]
-    return JoinState((*kept, newest), state.next_number, state.clock, state.last_batch)
+    return replace(state, segments=(*kept, newest))
 
 
 def _is_run(segments: list[Segment]) -> bool:

@@ -23,6 +23,7 @@ from feedweir.join.history import JoinState, compacted, extended, states_named
 from feedweir.join.intake import Texts, intake
 from feedweir.join.reach import cut_short, reach_of, within_counts, without_own_parts
 from feedweir.join.reading import LevelInput, inner_rows, input_of, joined_texts, segment_of
+from feedweir.join.recall import Witness, asked_by, forgetting, lacking, recalled_batch, remembered
 from feedweir.join.results import JoinResults, LevelResults
 from feedweir.join.rows import BindingRows, concatenated
 from feedweir.plan.predicates import TreePattern
@@ -56,6 +57,7 @@ class JoinLogic:
         self._patterns = {pattern: place for place, pattern in enumerate(numbered)}
         self._evaluators = [Evaluator(level, joins.bounds) for level in joins.levels]
         self._inner = [_inner_relations(level) for level in joins.levels]
+        self._asked = [asked_by(level) for level in joins.levels]
         self.caches = [LevelCache(ViewCache(max_rows=max_cached_rows)) for _ in joins.levels]
 
     def start(self) -> dict[str, JoinState]:
@@ -78,6 +80,39 @@ class JoinLogic:
             results.append(found)
             after[name] = state
         return JoinResults(tuple(results), self._failures(results), self._notices(after)), after
+
+    def lacking(self, states: Mapping[str, JoinState]) -> dict[str, list[str]]:
+        """By level the streams of which it asks for more than its state has taken in."""
+        wanted = (
+            (name, lacking(level, self._asked[place], states.get(name, JoinState())))
+            for place, level in enumerate(self.joins.levels)
+            for name in [f"level{place}"]
+        )
+        return {name: streams for name, streams in wanted if streams}
+
+    def recalled(
+        self,
+        states: Mapping[str, JoinState],
+        known: Sequence[JoinState],
+        clock: int,
+        witness: Witness,
+        number: int,
+    ) -> dict[str, JoinState]:
+        """The states with what their levels newly ask of streams that any state remembers. Batch `number` was the last,
+        and the clock was so after it."""
+        after = dict(states)
+        for name, streams in self.lacking(states).items():
+            level, state = self.joins.levels[int(name.removeprefix("level"))], states.get(name, JoinState())
+            found = remembered(level, streams, known, clock, self.joins.bounds)
+            if not found:
+                continue
+            batch = recalled_batch(found, witness)
+            before = forgetting(state, level, found)
+            given = input_of(level, batch, ())
+            rows, texts = self._rows(level, batch, given, before.next_number)
+            segment = segment_of(level, number, given, rows, texts, before.next_number)
+            after[name] = extended(before, segment, max(clock, before.clock), before.asked)
+        return after
 
     def saved(self, states: Mapping[str, JoinState], mapped: Mapping[str, JoinState]) -> None:
         """The next step may begin with the same states, now on disk: what is cached is of those, too."""
@@ -114,7 +149,8 @@ class JoinLogic:
         rows, texts = self._rows(level, batch, given, before.next_number)
         clock = clocks[np.searchsorted(batch.seq, given.seq)]
         segment = segment_of(level, number, given, rows, texts, before.next_number)
-        state = extended(before, segment, int(clocks[-1]) if len(clocks) else before.clock)
+        now = int(clocks[-1]) if len(clocks) else before.clock
+        state = extended(before, segment, now, self._asked[place])
         numbers = segment.number
         cache.view.prepare(np.unique(rows.value), lambda values: before.of_values(values, 1))
         cache.view.append(rows)

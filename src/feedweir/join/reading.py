@@ -80,9 +80,7 @@ def segment_of(
     level: Level, number: int, given: LevelInput, rows: BindingRows, texts: Texts, first: int
 ) -> Segment:
     numbers = np.arange(first, first + len(given.seq), dtype=np.int64)
-    counted = [
-        (stable_number(stream), numbers[given.members[stream]]) for stream in sorted(level.horizon_documents)
-    ]
+    members = [(stable_number(stream), numbers[given.members[stream]]) for stream in level.streams]
     none = np.empty(0, np.int64)
     return Segment(
         number,
@@ -93,8 +91,8 @@ def segment_of(
         given.sub,
         given.time,
         given.made_of(first),
-        np.concatenate([none, *(np.full(len(held), stream, np.int64) for stream, held in counted)]),
-        np.concatenate([none, *(held for _, held in counted)]),
+        np.concatenate([none, *(np.full(len(held), stream, np.int64) for stream, held in members)]),
+        np.concatenate([none, *(held for _, held in members)]),
         texts.document,
         texts.node,
         pa.array(texts.text, pa.string()),

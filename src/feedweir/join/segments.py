@@ -33,7 +33,7 @@ class Segment:
     derived: Mapping[int, tuple[int, ...]]
     """The items that a derived document was made of, by its number."""
     member_stream: Longs
-    """With `member_number`: which documents are in streams that windows count, by the streams' stable numbers."""
+    """With `member_number`: which documents are in which streams, by the streams' stable numbers."""
     member_number: Longs
     text_number: Longs
     text_node: Ints
@@ -91,7 +91,8 @@ def stem_of(segment: Segment) -> str:
     """Names the content: a rewritten segment has other documents, and so another name."""
     if segment.stem:
         return segment.stem
-    ends = (int(segment.number[0]), int(segment.number[-1]), len(segment.number), len(segment.rows))
+    sizes = (len(segment.number), len(segment.rows), len(segment.member_number))
+    ends = (int(segment.number[0]), int(segment.number[-1]), *sizes)
     content = (
         int(np.bitwise_xor.reduce(segment.rows.variable * 31 ^ segment.rows.value))
         if len(segment.rows)

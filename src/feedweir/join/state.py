@@ -1,7 +1,7 @@
 """Histories on disk: segments as Arrow files, and manifests that say which of them make up the state after a batch.
 
 Files are written under a draft name and renamed. Segments hold the rows of R_L (R_doc joined with R_bin), R_docTS, the
-texts that constructions need, and stream membership for windows in documents.
+texts that constructions need, and which documents are in which streams.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from feedweir.errors import CompiledSetError
-from feedweir.join.history import JoinState
+from feedweir.join.history import Asked, JoinState
 from feedweir.join.segments import load_segment, replaced, saved_segment, stem_of
 
 FORMAT = 3
@@ -113,8 +113,11 @@ class HistoryStore:
         stems = level["segments"]
         assert isinstance(stems, list)
         segments = tuple(load_segment(folder, stem) for stem in stems)
-        numbers = [level[key] for key in ("next_number", "clock", "last_batch")]
-        return JoinState(segments, *(int(str(number)) for number in numbers))
+        next_number, clock, last = (int(str(level[key])) for key in ("next_number", "clock", "last_batch"))
+        asked = level.get("asked", {})
+        assert isinstance(asked, dict)
+        taken = Asked(**{name: frozenset(numbers) for name, numbers in asked.items()})
+        return JoinState(segments, next_number, clock, last, taken)
 
 
 def _described(state: JoinState) -> dict[str, object]:
@@ -123,4 +126,9 @@ def _described(state: JoinState) -> dict[str, object]:
         "next_number": state.next_number,
         "clock": state.clock,
         "last_batch": state.last_batch,
+        "asked": {
+            "streams": sorted(state.asked.streams),
+            "variables": sorted(state.asked.variables),
+            "texts": sorted(state.asked.texts),
+        },
     }

@@ -1,0 +1,139 @@
+"""What an edit newly asks of documents that are remembered already: which those are, and room for them in history.
+
+A level knows for which streams and variables it took in all documents that it holds. Where a compiled level asks for
+more of a stream, what any level remembers of the stream is taken in again, under numbers of its own: only documents of
+later batches meet it, so its place among older documents of other streams does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feedweir.join.batch import DocumentBatch, WitnessTables
+from feedweir.join.compiled import Level
+from feedweir.join.history import Asked, JoinState
+from feedweir.join.query import is_inner
+from feedweir.join.segments import Segment
+from feedweir.join.values import stable_number
+from feedweir.join.windows import JoinBounds
+
+Longs = NDArray[np.int64]
+Witness = Callable[[Longs], WitnessTables]
+"""The witnesses of documents by what they are called in the state; in the tables they go by their places."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """Documents in the order of the stream; `id` is what matches report of them."""
+
+    id: Longs
+    seq: Longs
+    sub: Longs
+    time: Longs
+
+    def take(self, chosen: NDArray[np.bool_] | Longs | slice) -> Remembered:
+        return Remembered(self.id[chosen], self.seq[chosen], self.sub[chosen], self.time[chosen])
+
+
+def asked_by(level: Level) -> Asked:
+    return Asked(
+        frozenset(stable_number(stream) for stream in level.streams),
+        frozenset(variable.number for variable in level.variables),
+        frozenset(level.variables[dense].number for dense in level.text_variables),
+    )
+
+
+def lacking(level: Level, asked: Asked, state: JoinState) -> list[str]:
+    """The streams, apart from those of inner joins, of which more is asked for than the state has taken in."""
+    held = state.asked
+    if asked == held:
+        return []
+    missing = (asked.variables - held.variables) | (asked.texts - held.texts)
+    newly = {one.stream for one in level.variables if one.number in missing}
+    unknown = {stream for stream in level.streams if stable_number(stream) not in held.streams}
+    return sorted(stream for stream in newly | unknown if not is_inner(stream))
+
+
+def remembered(
+    level: Level, streams: Iterable[str], states: Sequence[JoinState], clock: int, bounds: JoinBounds
+) -> dict[str, Remembered]:
+    """Of streams that any of the states knows: what they hold of it, as far back as the level's windows reach."""
+    found: dict[str, Remembered] = {}
+    for stream in streams:
+        number = stable_number(stream)
+        parts = [
+            _members(segment, number)
+            for state in states
+            if number in state.asked.streams
+            for segment in state.segments
+        ]
+        if parts:
+            found[stream] = _reached(level, stream, _each_once(parts), clock, bounds)
+    return found
+
+
+def _members(segment: Segment, stream: int) -> Remembered:
+    at = np.searchsorted(segment.number, segment.member_number[segment.member_stream == stream])
+    ids = segment.seq[at].copy()
+    for place, number in enumerate(segment.number[at].tolist() if segment.derived else ()):
+        ids[place] = segment.derived.get(number, (ids[place],))[0]
+    return Remembered(ids, segment.seq[at], segment.sub[at], segment.time[at])
+
+
+def _each_once(parts: Sequence[Remembered]) -> Remembered:
+    together = Remembered(
+        *(np.concatenate([getattr(one, name) for one in parts]) for name in ("id", "seq", "sub", "time"))
+    )
+    distinct = together.take(np.unique(together.id, return_index=True)[1])
+    return distinct.take(np.lexsort((distinct.id, distinct.sub, distinct.seq)))
+
+
+def _reached(level: Level, stream: str, documents: Remembered, clock: int, bounds: JoinBounds) -> Remembered:
+    count = len(documents.id)
+    back = count - np.arange(count)
+    is_timed = level.horizon_us >= 0
+    kept = (documents.time >= clock - level.horizon_us - bounds.lateness_us) & is_timed
+    kept |= back <= level.horizon_documents.get(stream, 0)
+    return documents.take(np.asarray(kept & (back <= bounds.max_documents)))
+
+
+def recalled_batch(found: Mapping[str, Remembered], witness: Witness) -> DocumentBatch:
+    """Remembered documents as a batch."""
+    documents = _each_once(list(found.values()))
+    row_of = {id_: row for row, id_ in enumerate(documents.id.tolist())}
+    members = {
+        stream: np.array([row_of[id_] for id_ in own.id.tolist()], np.int32) for stream, own in found.items()
+    }
+    return DocumentBatch(
+        documents.seq, documents.time, members, witness(documents.id), documents.sub, documents.id
+    )
+
+
+def forgetting(state: JoinState, level: Level, streams: Iterable[str]) -> JoinState:
+    """The state without these streams and without what the level asks of them; what else it holds stays."""
+    chosen = set(streams)
+    numbers = np.array(sorted(stable_number(stream) for stream in chosen), np.int64)
+    variables = np.array([one.number for one in level.variables if one.stream in chosen], np.int64)
+    segments = (_without(segment, numbers, variables) for segment in state.segments)
+    return replace(state, segments=tuple(segment for segment in segments if len(segment.number)))
+
+
+def _without(segment: Segment, streams: Longs, variables: Longs) -> Segment:
+    is_gone = np.isin(segment.member_stream, streams)
+    if not is_gone.any():
+        return segment
+    rows = segment.rows
+    documents = segment.member_number[is_gone]
+    left = replace(
+        segment,
+        rows=rows.take(~(np.isin(rows.document, documents) & np.isin(rows.variable, variables))),
+        member_stream=segment.member_stream[~is_gone],
+        member_number=segment.member_number[~is_gone],
+        stem="",
+    )
+    is_used = np.isin(left.number, left.rows.document) | np.isin(left.number, left.member_number)
+    return left.kept(is_used)
