@@ -61,6 +61,14 @@ class Equal:
 
 
 @dataclass(frozen=True, slots=True)
+class EqualNumber:
+    """A value of the attribute is a text that reads as this number."""
+
+    attribute: str
+    number: float
+
+
+@dataclass(frozen=True, slots=True)
 class Link:
     """A link of the attribute: is this URL, continues it (`opening`), leads to this host, or to it or below it."""
 
@@ -71,11 +79,17 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A number that an item has at most one of: a time in microseconds, a part of it, the time since arrival."""
+    """A number that an item has at most one of: a time in microseconds, a part of it, the time since arrival.
+
+    Of values that are read as numbers or compared as texts it is the place of the greatest or of the least: some value
+    lies above a bound when the greatest does. On the axis of `each` an item has the places of all its values.
+    """
 
     attribute: str
     part: DatePart | None = None
     is_relative: bool = False
+    reading: Literal["number", "text"] | None = None
+    end: Literal["greatest", "least", "each"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +99,19 @@ class Within:
     axis: Axis
     low: int = LONG_MIN
     high: int = LONG_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """A text compares so with a folded one: an interval, as soon as all texts that the set compares are known."""
+
+    axis: Axis
+    op: str
+    text: str
+
+
+SEVERAL = 0
+"""The node, above the root, of items that have more than one place on an axis of `each`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,5 +134,5 @@ class Every:
     """Satisfied by every item: what queries without a positive atom are found by."""
 
 
-Enumerated: TypeAlias = Word | Prefix | Origin | Equal | Link | Segment | Every
-Leaf: TypeAlias = Enumerated | Phrase | Within | Ask
+Enumerated: TypeAlias = Word | Prefix | Origin | Equal | EqualNumber | Link | Segment | Every
+Leaf: TypeAlias = Enumerated | Phrase | Within | Ordered | Ask

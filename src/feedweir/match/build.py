@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from feedweir.items.attributes import attribute_named
 from feedweir.match.arrays import Array, frozen
-from feedweir.match.atoms import Ask, Axis, Every, Leaf, Origin, Phrase, Prefix, Within, Word
+from feedweir.match.atoms import Ask, Axis, Every, Leaf, Ordered, Origin, Phrase, Prefix, Within, Word
 from feedweir.match.conjunctions import Conjunction, conjunctions_of, normal_form_size
 from feedweir.match.dictionary import dictionary_of, prefix_length_masks
 from feedweir.match.factored import (
@@ -20,7 +20,7 @@ from feedweir.match.factored import (
     read_trees,
     sources_in_trees,
 )
-from feedweir.match.formula import All, AnyOf, Count, Formula, Without, leaves_of
+from feedweir.match.formula import All, AnyOf, Count, Formula, Without, leaves_of, placed
 from feedweir.match.formulas import Note, Progress, formulas_of
 from feedweir.match.index import Index, SegmentTree, starts_of
 from feedweir.match.keywords import Keywords, keywords_of
@@ -34,9 +34,10 @@ from feedweir.match.numbering import (
     value_table,
     vocabulary_of,
 )
+from feedweir.match.orders import bounds_of, stored_order, text_orders
 from feedweir.match.programs import Programs
 from feedweir.match.scopes import MAX_FIELDS, Scopes
-from feedweir.match.segment_trees import cuts_of, node_atoms, segments_of
+from feedweir.match.segment_trees import cuts_of, node_atoms, range_between, segments_of, segments_of_range
 from feedweir.match.selectivity import SCOPED, Frequencies, Rarity, probability_of_unseen
 from feedweir.match.trie import MAX_DEPTH, trie_of
 from feedweir.plan.predicates import Contains, Term
@@ -54,6 +55,8 @@ class _Draft:
     trees: list[DraftTree]
     found: list[tuple[int, Conjunction]] = field(default_factory=list)
     cuts: dict[Axis, Array] = field(default_factory=dict)
+    orders: dict[str, dict[str, int]] = field(default_factory=dict)
+    """For each attribute the texts that it is compared with by order."""
 
 
 def build_index(
@@ -75,6 +78,7 @@ def _built(
     if len(scopes.fields) == MAX_FIELDS:
         draft.formulas = {row: _rescoped(formula, scopes) for row, formula in draft.formulas.items()}
         draft.trees = [tree.mapped(lambda formula: _rescoped(formula, scopes)) for tree in draft.trees]
+    _place_texts(draft)
     named, prefixes = texts_in(_leaves(draft))
     lexicon = lexicon_of(keywords, named, len(table), frequencies)
     rarity = _rarity(lexicon, len(table), frequencies)
@@ -147,6 +151,20 @@ def _asked(scope: str | None, anywhere: Formula, term: Term) -> Formula:
     return All((anywhere, question)) if is_in_text else question
 
 
+def _place_texts(draft: _Draft) -> None:
+    """Comparisons of texts become intervals between the places of all texts that are compared."""
+    draft.orders = text_orders(leaf for leaf in _leaves(draft) if isinstance(leaf, Ordered))
+    if draft.orders:
+        draft.formulas = {row: _placed(formula, draft.orders) for row, formula in draft.formulas.items()}
+        draft.trees = [tree.mapped(lambda formula: _placed(formula, draft.orders)) for tree in draft.trees]
+
+
+def _placed(formula: Formula, orders: dict[str, dict[str, int]]) -> Formula:
+    if not any(isinstance(leaf, Ordered) for leaf in leaves_of(formula)):
+        return formula
+    return placed(formula, lambda leaf: bounds_of(leaf, orders))
+
+
 def _rarity(lexicon: Lexicon, n_queries: int, observed: Frequencies | None) -> Rarity:
     seen = {word: float(lexicon.probabilities[number]) for word, number in lexicon.named.items()}
     unseen = probability_of_unseen(n_queries, observed)
@@ -184,10 +202,11 @@ def _intervals(one: Conjunction) -> list[Within]:
 
 def _find_by_segments(draft: _Draft) -> None:
     """Conjunctions without an atom are found by their interval if they have one, else by every item."""
-    bare = [_intervals(one)[0] for _, one in draft.found if not one.atoms and _intervals(one)]
     by_axis: dict[Axis, list[Within]] = {}
-    for interval in bare:
-        by_axis.setdefault(interval.axis, []).append(interval)
+    for _, one in draft.found:
+        if not one.atoms and (intervals := _intervals(one)):
+            interval = range_between(intervals) or intervals[0]
+            by_axis.setdefault(interval.axis, []).append(interval)
     draft.cuts = {axis: cuts_of(intervals) for axis, intervals in by_axis.items()}
     draft.found = [(row, one) for row, bare_one in draft.found for one in _with_atoms(bare_one, draft.cuts)]
 
@@ -195,7 +214,10 @@ def _find_by_segments(draft: _Draft) -> None:
 def _with_atoms(one: Conjunction, cuts: dict[Axis, Array]) -> Iterator[Conjunction]:
     if one.atoms:
         yield one
-    elif intervals := _intervals(one):
+    elif (intervals := _intervals(one)) and (between := range_between(intervals)):
+        for segment in segments_of_range(between, cuts[between.axis]):
+            yield Conjunction((segment,), one.rest)
+    elif intervals:
         rest = tuple(part for part in one.rest if part is not intervals[0])
         for segment in segments_of(intervals[0], cuts[intervals[0].axis]):
             yield Conjunction((segment,), rest)
@@ -243,6 +265,7 @@ def _assembled(
         vocabulary=vocabulary_of(numbering, scopes),
         trie=trie,
         checks=_checks(checked, programs, numbering, scopes),
+        text_orders=tuple(stored_order(name, texts) for name, texts in draft.orders.items()),
         segment_trees=_segment_trees(draft, numbering),
         forest=forest,
         trees=tuple((one.tree.source, one.tree.plan) for one in draft.trees),

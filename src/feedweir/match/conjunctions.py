@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import comb
 from typing import TypeAlias
 
-from feedweir.match.atoms import Ask, Enumerated, Phrase, Within
+from feedweir.match.atoms import Ask, Enumerated, Ordered, Phrase, Within
 from feedweir.match.formula import All, AnyOf, Count, Formula, Without
 
 Probability: TypeAlias = Callable[[Enumerated], float]
@@ -55,7 +55,7 @@ def _found(formula: Formula, probability: Probability) -> list[Conjunction]:
     match formula:
         case Phrase():
             return [Conjunction(tuple(dict.fromkeys(formula.parts())), (formula,))]
-        case Within() | Ask() | Without():
+        case Within() | Ordered() | Ask() | Without():
             return [Conjunction((), (formula,))]
         case AnyOf(parts):
             return [one for part in parts for one in _found(part, probability)]

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from feedweir.match.arrays import Array, frozen
-from feedweir.match.atoms import Ask, Enumerated, Leaf, Phrase, Within
+from feedweir.match.atoms import Ask, Enumerated, Leaf, Ordered, Phrase, Within
 from feedweir.match.factored_kernels import Forest, fill_slots
 from feedweir.match.formula import All, AnyOf, Count, Formula, Without, leaves_of, reduced
 from feedweir.match.index import starts_of
@@ -314,7 +314,7 @@ class _Steps:
 
 def is_enumerated(formula: Formula) -> TypeGuard[Enumerated]:
     """Whether items list it among what they satisfy."""
-    return not isinstance(formula, (All, AnyOf, Count, Without, Phrase, Within, Ask))
+    return not isinstance(formula, (All, AnyOf, Count, Without, Phrase, Within, Ordered, Ask))
 
 
 _MOST_KEYS = 128

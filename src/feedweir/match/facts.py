@@ -13,15 +13,16 @@ import pyarrow.compute as pc
 from feedweir.items.attributes import Attribute, AttributeType, attribute_named
 from feedweir.items.text import Tokens, analyse
 from feedweir.match.arrays import Array, frozen
-from feedweir.match.atoms import Axis
+from feedweir.match.atoms import SEVERAL, Axis
 from feedweir.match.dictionary import entries_of_strings, known_tokens, prefixes_of_tokens
 from feedweir.match.dictionary_kernels import Dictionary
-from feedweir.match.index import Index
+from feedweir.match.index import Index, SegmentTree
 from feedweir.match.match_kernels import Streams, Values
+from feedweir.match.orders import TextOrder, ends_of, numbers_among, rows_of_several
 from feedweir.match.scopes import EXTENSIONS
 from feedweir.match.segment_trees import atoms_of_numbers
 from feedweir.match.shared_words import LookedUp, places_of, translated_entries
-from feedweir.match.values import keys_of_value
+from feedweir.match.values import EQUAL, keys_of_value
 
 _DAY_US = 86_400_000_000
 _HOUR_US = 3_600_000_000
@@ -166,14 +167,12 @@ def values_of_batch(index: Index, items: pa.RecordBatch) -> Values:
         found_rows, found_atoms = _value_atoms(index, items, kind, attribute)
         rows.append(found_rows)
         atoms.append(found_atoms)
+    read = _Numbers(index, items)
     for tree in index.segment_trees:
-        numbers, is_present = numbers_of(items, tree.axis)
-        found_rows, found_atoms = atoms_of_numbers(
-            tree.cuts, tree.node_atoms, numbers[is_present], np.flatnonzero(is_present)
-        )
+        found_rows, found_atoms = _segment_atoms(tree, read)
         rows.append(found_rows)
         atoms.append(found_atoms)
-    return Values(*_by_row(np.concatenate(rows), np.concatenate(atoms), items.num_rows), *_axes(index, items))
+    return Values(*_by_row(np.concatenate(rows), np.concatenate(atoms), items.num_rows), *_axes(index, read))
 
 
 def _by_row(rows: Array, atoms: Array, n_rows: int) -> tuple[Array, Array]:
@@ -182,11 +181,72 @@ def _by_row(rows: Array, atoms: Array, n_rows: int) -> tuple[Array, Array]:
     return np.concatenate([[0], np.cumsum(counts)]), atoms[order].astype(np.int32)
 
 
-def _axes(index: Index, items: pa.RecordBatch) -> tuple[Array, Array]:
-    numbers = np.zeros((len(index.axes), items.num_rows), np.int64)
-    is_present = np.zeros((len(index.axes), items.num_rows), np.bool_)
+class _Numbers:
+    """The numbers of a batch on axes, each read once; values that compare by order are placed once for all ends."""
+
+    def __init__(self, index: Index, items: pa.RecordBatch) -> None:
+        self.n_rows = items.num_rows
+        self._items = items
+        self._orders = {order.attribute: order for order in index.text_orders}
+        self._on_axes: dict[Axis, tuple[Array, Array]] = {}
+        self._placed: dict[tuple[str, str], tuple[Array, Array]] = {}
+
+    def on(self, axis: Axis) -> tuple[Array, Array]:
+        """(number, whether there is one) of every item."""
+        if axis not in self._on_axes:
+            self._on_axes[axis] = (
+                ends_of(axis, *self.placed(axis), self.n_rows)
+                if axis.reading
+                else numbers_of(self._items, axis)
+            )
+        return self._on_axes[axis]
+
+    def placed(self, axis: Axis) -> tuple[Array, Array]:
+        """(rows, places) of all values of an axis' attribute."""
+        key = axis.attribute, axis.reading or ""
+        if key not in self._placed:
+            self._placed[key] = _placed_values(self._items, axis, self._orders.get(axis.attribute))
+        return self._placed[key]
+
+
+def _placed_values(items: pa.RecordBatch, axis: Axis, order: TextOrder | None) -> tuple[Array, Array]:
+    """(rows, places) of the values that read as a number, or of all texts; each distinct value is looked at once."""
+    attribute = attribute_named(axis.attribute)
+    assert attribute is not None, axis
+    rows, values = _distinct_values(column_of(items, attribute))
+    texts, indices = values.dictionary.to_pylist(), values.indices.to_numpy()
+    if axis.reading == "number":
+        places, is_there = numbers_among(texts)
+    else:
+        assert order is not None, axis
+        places = order.places(texts)
+        is_there = np.array([bool(text) or _keeps_empty(attribute) for text in texts], np.bool_)
+    is_kept = is_there[indices]
+    return rows[is_kept], places[indices[is_kept]]
+
+
+def _keeps_empty(attribute: Attribute) -> bool:
+    """Whether an empty text is a value; of other attributes it says that there is none."""
+    return attribute.column in ("extensions", "enclosures")
+
+
+def _segment_atoms(tree: SegmentTree, read: _Numbers) -> tuple[Array, Array]:
+    """(rows, atoms) of one segment tree."""
+    if tree.axis.end != "each":
+        numbers, is_present = read.on(tree.axis)
+        return atoms_of_numbers(tree.cuts, tree.node_atoms, numbers[is_present], np.flatnonzero(is_present))
+    rows, places = read.placed(tree.axis)
+    found_rows, found_atoms = atoms_of_numbers(tree.cuts, tree.node_atoms, places, rows)
+    atom = tree.node_atoms[SEVERAL]
+    several = rows_of_several(rows, places, read.n_rows) if atom >= 0 else rows[:0]
+    return np.concatenate([found_rows, several]), np.append(found_atoms, np.full(len(several), atom))
+
+
+def _axes(index: Index, read: _Numbers) -> tuple[Array, Array]:
+    numbers = np.zeros((len(index.axes), read.n_rows), np.int64)
+    is_present = np.zeros((len(index.axes), read.n_rows), np.bool_)
     for number, axis in enumerate(index.axes):
-        numbers[number], is_present[number] = numbers_of(items, axis)
+        numbers[number], is_present[number] = read.on(axis)
     return numbers, is_present
 
 
@@ -195,7 +255,9 @@ def _value_atoms(index: Index, items: pa.RecordBatch, kind: str, name: str) -> t
     attribute = attribute_named(name)
     assert attribute is not None, name
     rows, values = _distinct_values(column_of(items, attribute))
-    strings = [keys_of_value(kind, name, value) if value else () for value in values.dictionary.to_pylist()]
+    keeps_empty = kind == EQUAL and _keeps_empty(attribute)
+    texts = values.dictionary.to_pylist()
+    strings = [keys_of_value(kind, name, text) if text or keeps_empty else () for text in texts]
     entries = entries_of_strings(index.values, [string for group in strings for string in group])
     counts = np.where(entries >= 0, index.value_starts[entries + 1] - index.value_starts[entries], 0)
     atoms = index.value_atoms[_ranges(index.value_starts[entries], counts)]

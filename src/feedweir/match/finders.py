@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from feedweir.match.arrays import Array
+from feedweir.match.atoms import SEVERAL, Axis
 from feedweir.match.dictionary_kernels import Dictionary
 from feedweir.match.explain import Finder
 from feedweir.match.factored import trees_finding
@@ -73,7 +74,14 @@ def name_of(index: Index, atom: int) -> str:
         kind, attribute, text = _string(index.values, number).split("\0", 2)
         return f"{attribute} {kind} {text}"
     tree = next(tree for tree in index.segment_trees if atom in tree.node_atoms)
-    return " ".join(filter(None, (tree.axis.part, tree.axis.attribute, "within bounds")))
+    return _axis_name(tree.axis, int(np.flatnonzero(tree.node_atoms == atom)[0]))
+
+
+def _axis_name(axis: Axis, node: int) -> str:
+    if axis.end == "each" and node == SEVERAL:
+        return f"several values of {axis.attribute}"
+    reading = f"as {axis.reading}" if axis.reading else ""
+    return " ".join(filter(None, (axis.part, axis.attribute, reading, "within bounds")))
 
 
 def _scoped_entries(index: Index) -> Array:

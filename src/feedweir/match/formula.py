@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from math import ceil, floor, isfinite, isnan
-from typing import TypeAlias
+from math import ceil, floor, isfinite
+from typing import Literal, TypeAlias
 
-from feedweir.items.attributes import SYNONYMS, AttributeType, attribute_named
+from feedweir.items.attributes import SYNONYMS, Attribute, AttributeType, attribute_named
 from feedweir.items.links import canonical_url, host_of, is_host
 from feedweir.items.text import fold, words
 from feedweir.match.atoms import (
@@ -17,8 +17,10 @@ from feedweir.match.atoms import (
     Ask,
     Axis,
     Equal,
+    EqualNumber,
     Leaf,
     Link,
+    Ordered,
     Origin,
     Phrase,
     Prefix,
@@ -26,6 +28,7 @@ from feedweir.match.atoms import (
     Word,
 )
 from feedweir.match.meaning import part_of, term_words
+from feedweir.match.orders import exact_number, number_bounds
 from feedweir.plan.predicates import (
     And,
     AtLeast,
@@ -164,6 +167,23 @@ def leaves_of(formula: Formula) -> Iterator[Leaf]:
             yield formula
 
 
+def placed(formula: Formula, place: Callable[[Ordered], Formula]) -> Formula:
+    """A formula with something else for its comparisons of texts."""
+    match formula:
+        case All(parts):
+            return all_of(placed(part, place) for part in parts)
+        case AnyOf(parts):
+            return any_of(placed(part, place) for part in parts)
+        case Count(least, parts):
+            return count_of(least, (placed(part, place) for part in parts))
+        case Without(part):
+            return negated(placed(part, place))
+        case Ordered():
+            return place(formula)
+        case _:
+            return formula
+
+
 def _flat(parts: Iterable[Formula], kind: type[All] | type[AnyOf]) -> tuple[Formula, ...]:
     seen: dict[Formula, None] = {}
     for part in parts:
@@ -250,8 +270,30 @@ def _comparison(predicate: Compare) -> Formula:
         is_number = isinstance(predicate.value, (int, float))
         return _bounded(Axis(attribute.name), predicate.op, predicate.value) if is_number else NO
     if isinstance(predicate.value, str):
-        return Equal(attribute.name, fold(predicate.value)) if predicate.op == "=" else Ask(predicate)
-    return Ask(predicate) if isinstance(predicate.value, (int, float)) else NO
+        return _text_comparison(attribute, predicate.op, fold(predicate.value))
+    is_number = isinstance(predicate.value, (int, float))
+    return _number_comparison(attribute, predicate.op, predicate.value) if is_number else NO  # type: ignore[arg-type]
+
+
+def _text_comparison(attribute: Attribute, op: str, text: str) -> Formula:
+    return Equal(attribute.name, text) if op == "=" else Ordered(_end_axis(attribute, op, "text"), op, text)
+
+
+def _number_comparison(attribute: Attribute, op: str, value: float) -> Formula:
+    """Of texts that read as numbers."""
+    if value != value:  # whole numbers beyond all floats have no `isnan`
+        return NO
+    if op == "=":
+        number = exact_number(value)
+        return NO if number is None else EqualNumber(attribute.name, number)
+    return _interval(_end_axis(attribute, op, "number"), *number_bounds(op, value))
+
+
+def _end_axis(attribute: Attribute, op: str, reading: Literal["number", "text"]) -> Axis:
+    """Where a bound of an attribute's values lies; of at most one value both ends are the same."""
+    is_upper = op in ("<", "<=")
+    end: Literal["greatest", "least"] = "least" if is_upper and attribute.is_multiple else "greatest"
+    return Axis(attribute.name, reading=reading, end=end)
 
 
 def _time_comparison(name: str, predicate: Compare) -> Formula:
@@ -272,9 +314,9 @@ def microseconds(time: datetime) -> int:
 
 def _bounded(axis: Axis, op: str, value: object) -> Formula:
     """The whole numbers that compare so with a value."""
-    if not isinstance(value, (int, float)) or isnan(value):
+    if not isinstance(value, (int, float)) or value != value:
         return NO
-    if not isfinite(value):
+    if isinstance(value, float) and not isfinite(value):
         is_above = value > 0
         holds_of_all = op in ("<", "<=") if is_above else op in (">", ">=")
         return Within(axis) if holds_of_all else NO

@@ -14,6 +14,7 @@ from feedweir.match.atoms import Axis
 from feedweir.match.dictionary_kernels import Dictionary
 from feedweir.match.factored_kernels import Forest
 from feedweir.match.match_kernels import Checks, Trie, Vocabulary
+from feedweir.match.orders import TextOrder
 from feedweir.match.scopes import Scopes
 
 FILE = "index.arrays"
@@ -57,6 +58,7 @@ class Index:
     trie: Trie
     checks: Checks
     segment_trees: tuple[SegmentTree, ...]
+    text_orders: tuple[TextOrder, ...]
     forest: Forest
     trees: tuple[tuple[str, str], ...]
     """(source, plan) of each tree of the forest: whose items go through it, and what it is known by."""
@@ -86,6 +88,7 @@ def save_index(directory: Path, index: Index) -> dict[str, Any]:
         "fields": list(index.scopes.fields),
         "axes": [asdict(axis) for axis in index.axes],
         "value_kinds": [list(kind) for kind in index.value_kinds],
+        "text_orders": [order.attribute for order in index.text_orders],
         "segment_axes": [asdict(tree.axis) for tree in index.segment_trees],
         "trees": [list(tree) for tree in index.trees],
     }
@@ -103,6 +106,10 @@ def load_index(directory: Path, details: Mapping[str, Any]) -> Index:
         axes=tuple(Axis(**axis) for axis in details["axes"]),
         value_kinds=tuple((kind, attribute) for kind, attribute in details["value_kinds"]),
         trees=tuple((source, plan) for source, plan in details["trees"]),
+        text_orders=tuple(
+            TextOrder(attribute, arrays[f"orders.{number}.text"], arrays[f"orders.{number}.starts"])
+            for number, attribute in enumerate(details["text_orders"])
+        ),
         segment_trees=tuple(
             SegmentTree(axis, arrays[f"segments.{number}.cuts"], arrays[f"segments.{number}.node_atoms"])
             for number, axis in enumerate(segment_axes)
@@ -118,6 +125,8 @@ def _arrays_of(index: Index) -> dict[str, Array]:
     arrays: dict[str, Array] = {name: getattr(index, name) for name in _SINGLE}
     for name, part in _PARTS.items():
         arrays |= {f"{name}.{field}": getattr(getattr(index, name), field) for field in part._fields}
+    for number, order in enumerate(index.text_orders):
+        arrays |= {f"orders.{number}.text": order.text, f"orders.{number}.starts": order.starts}
     for number, tree in enumerate(index.segment_trees):
         arrays[f"segments.{number}.cuts"] = tree.cuts
         arrays[f"segments.{number}.node_atoms"] = tree.node_atoms

@@ -9,7 +9,19 @@ from typing import Any
 import numpy as np
 
 from feedweir.match.arrays import Array, frozen
-from feedweir.match.atoms import Enumerated, Equal, Every, Leaf, Link, Origin, Phrase, Prefix, Segment, Word
+from feedweir.match.atoms import (
+    Enumerated,
+    Equal,
+    EqualNumber,
+    Every,
+    Leaf,
+    Link,
+    Origin,
+    Phrase,
+    Prefix,
+    Segment,
+    Word,
+)
 from feedweir.match.index import starts_of
 from feedweir.match.match_kernels import Vocabulary
 from feedweir.match.scopes import Scopes
@@ -131,7 +143,7 @@ def value_table(numbering: Numbering) -> ValueTable:
     atoms_of: dict[bytes, list[int]] = {}
     kinds: set[tuple[str, str]] = set()
     for atom, number in numbering.others.items():
-        if isinstance(atom, (Origin, Equal, Link)):
+        if isinstance(atom, (Origin, Equal, EqualNumber, Link)):
             for kind, attribute, string in keys_of_atom(atom):
                 kinds.add((kind, attribute))
                 atoms_of.setdefault(string, []).append(number)

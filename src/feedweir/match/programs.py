@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from feedweir.match.atoms import Ask, Axis, Enumerated, Phrase, Within
+from feedweir.match.atoms import Ask, Axis, Enumerated, Ordered, Phrase, Within
 from feedweir.match.check_kernels import (
     OP_ALL,
     OP_ALL_ATOMS,
@@ -66,7 +66,7 @@ class Programs:
             case Within(axis, low, high):
                 bound = self.bounds.setdefault((low, high), len(self.bounds))
                 return [OP_WITHIN, self.axes.setdefault(axis, len(self.axes)), bound]
-            case Ask():
+            case Ask() | Ordered():
                 return [OP_ASK]
             case _:
                 return [OP_ATOM, self.atom_id(formula)]
@@ -80,7 +80,7 @@ def _price(formula: Formula) -> int:
     match formula:
         case Without(part):
             return _price(part)
-        case Ask():
+        case Ask() | Ordered():
             return 4
         case Phrase():
             return 3

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from feedweir.errors import CompiledSetError
 
-FORMAT = 5
+FORMAT = 6
 MANIFEST = "manifest.json"
 _REBUILD = "it can be rebuilt from its queries"
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from feedweir.match.arrays import Array
-from feedweir.match.atoms import LONG_MAX, LONG_MIN, Axis, Segment, Within
+from feedweir.match.atoms import LONG_MAX, LONG_MIN, SEVERAL, Axis, Segment, Within
 
 
 def cuts_of(intervals: Iterable[Within]) -> Array:
     """The sorted numbers at which an interval begins or has just ended."""
     bounds = set()
     for interval in intervals:
+        if interval.low > interval.high:
+            continue
         if interval.low > LONG_MIN:
             bounds.add(interval.low)
         if interval.high < LONG_MAX:
@@ -40,6 +43,30 @@ def segments_of(interval: Within, cuts: Array) -> Iterator[Segment]:
             yield Segment(interval.axis, high)
         low >>= 1
         high >>= 1
+
+
+def range_between(intervals: Iterable[Within]) -> Within | None:
+    """The places that lie within a lower and an upper bound of one attribute's values, on the axis of each of them.
+
+    An item keeps both bounds by one value between them, or by several of which none need be: the range may be empty.
+    """
+    lows: dict[Axis, int] = {}
+    highs: dict[Axis, int] = {}
+    for interval in intervals:
+        axis = replace(interval.axis, end="each")
+        if interval.axis.end == "greatest" and interval.high == LONG_MAX:
+            lows[axis] = interval.low
+        elif interval.axis.end == "least" and interval.low == LONG_MIN:
+            highs[axis] = interval.high
+    both = next((axis for axis in lows if axis in highs), None)
+    return None if both is None else Within(both, lows[both], highs[both])
+
+
+def segments_of_range(between: Within, cuts: Array) -> Iterator[Segment]:
+    """The nodes by which items that keep both bounds of a range are found; they are still to be verified."""
+    yield Segment(between.axis, SEVERAL)
+    if between.low <= between.high:
+        yield from segments_of(between, cuts)
 
 
 def slot_of(cuts: Array, number: int) -> int:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from feedweir.match.arrays import Array
-from feedweir.match.atoms import Enumerated, Equal, Every, Link, Origin, Prefix, Segment, Word
+from feedweir.match.atoms import Enumerated, Equal, EqualNumber, Every, Link, Origin, Prefix, Segment, Word
 
 _ORIGIN = 0.002
 _EQUAL = 0.001
@@ -49,7 +49,7 @@ class Rarity:
                 return min(sum(self.sources.get(name, self.unseen) for name in names), 1.0)
             case Origin(names):
                 return min(_ORIGIN * len(names), 0.5)
-            case Equal():
+            case Equal() | EqualNumber():
                 return _EQUAL
             case Link(_, kind, _):
                 return _LINK[kind]

@@ -7,12 +7,13 @@ from functools import lru_cache
 
 from feedweir.items.links import canonical_url, domains_of, host_of, openings_of
 from feedweir.items.text import fold
-from feedweir.match.atoms import Equal, Link, Origin
+from feedweir.match.atoms import Equal, EqualNumber, Link, Origin
+from feedweir.match.meaning import number_in
 
-ORIGIN, EQUAL = "origin", "equal"
+ORIGIN, EQUAL, NUMBER = "origin", "equal", "number"
 
 
-def keys_of_atom(atom: Origin | Equal | Link) -> Iterator[tuple[str, str, bytes]]:
+def keys_of_atom(atom: Origin | Equal | EqualNumber | Link) -> Iterator[tuple[str, str, bytes]]:
     """(kind, attribute, byte string) of every value that satisfies an atom."""
     match atom:
         case Origin(names):
@@ -20,6 +21,8 @@ def keys_of_atom(atom: Origin | Equal | Link) -> Iterator[tuple[str, str, bytes]
                 yield ORIGIN, "source", _key(ORIGIN, "source", name)
         case Equal(attribute, value):
             yield EQUAL, attribute, _key(EQUAL, attribute, value)
+        case EqualNumber(attribute, number):
+            yield NUMBER, attribute, _key(NUMBER, attribute, repr(number))
         case Link(attribute, kind, value):
             yield kind, attribute, _key(kind, attribute, value)
 
@@ -34,6 +37,9 @@ def _forms(kind: str, value: str) -> tuple[str, ...]:
     match kind:
         case "equal":
             return (fold(value),)
+        case "number":
+            number = number_in(value)
+            return () if number is None else (repr(number + 0.0),)  # both zeros are one
         case "url":
             return (canonical_url(value),)
         case "opening":
