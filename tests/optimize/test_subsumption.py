@@ -206,3 +206,12 @@ def test_growth_is_bounded_and_the_rest_stays_inside_a_clause() -> None:
 
 def test_synonyms_of_an_attribute_are_the_same_attribute() -> None:
     assert advise(has("weather", "description"), {"x": has("Weather", "summary")}) == (Advice("equal", "x"),)
+
+
+def test_numbers_that_no_float_holds_are_compared_as_they_are() -> None:
+    least, more, huge = (Compare("revision", ">", number, None) for number in (2**53, 2**53 + 1, 10**400))
+    assert [atom_implies(one, other) for one, other in ((huge, more), (more, least), (least, more))] == [
+        True,
+        True,
+        False,
+    ]

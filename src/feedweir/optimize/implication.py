@@ -165,7 +165,7 @@ def bound_of(atom: Compare) -> Bound | None:
         return ("time", _part(value, atom.part)) if value.tzinfo else None
     if isinstance(value, str):
         return ("text", fold(value).strip())
-    return ("number", float(value)) if value == value else None
+    return ("number", value) if value == value else None  # whole numbers as they are: a float holds not all of them
 
 
 def _part(value: datetime, part: str | None) -> int:
