@@ -165,7 +165,8 @@ def bound_of(atom: Compare) -> Bound | None:
         return ("time", _part(value, atom.part)) if value.tzinfo else None
     if isinstance(value, str):
         return ("text", fold(value).strip())
-    return ("number", value) if value == value else None  # whole numbers as they are: a float holds not all of them
+    # Whole numbers stay as they are: floats are not all of them.
+    return ("number", value) if value == value else None
 
 
 def _part(value: datetime, part: str | None) -> int:
