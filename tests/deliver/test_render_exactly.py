@@ -12,11 +12,12 @@ from lxml import etree
 
 from feedweir.deliver.address import Address
 from feedweir.deliver.identity import entry_id
-from feedweir.deliver.plain import excerpt, legal, plain_text, rfc822, rfc3339
+from feedweir.deliver.plain import excerpt, plain_text, rfc822, rfc3339
 from feedweir.deliver.render import Format, render
 from feedweir.deliver.rss import guarded
 from feedweir.deliver.view import FeedView
 from feedweir.items.model import Item
+from feedweir.items.xml_characters import legal
 from tests.deliver.nasty_items import items, nasty_text, views
 
 HERE = Address("http://weir.example")

@@ -17,7 +17,8 @@ from feedweir.acquire.opml import (
     subscription_of,
     title_of,
 )
-from feedweir.acquire.xml_nodes import Child, Node, appended, is_blank, joined, printable
+from feedweir.acquire.xml_nodes import Child, Node, appended, is_blank, joined
+from feedweir.items.xml_characters import legal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +87,7 @@ def _rewritten(outline: Node, said: Subscription, becomes: Subscription) -> Node
         return outline
     attributes = tuple((name, _said_now(name, value, said, becomes)) for name, value in outline.attributes)
     if title_of(Node("", attributes)) != becomes.title:
-        attributes = (("text", printable(becomes.title)), *(pair for pair in attributes if pair[0] != "text"))
+        attributes = (("text", legal(becomes.title)), *(pair for pair in attributes if pair[0] != "text"))
     return replace(outline, attributes=attributes)
 
 
@@ -94,11 +95,11 @@ def _said_now(name: str, value: str, said: Subscription, becomes: Subscription) 
     if said.url and value.strip() == said.url:
         return becomes.url if value.strip() != becomes.url else value
     is_title = name.lower() in ("text", "title") and value == said.title
-    return printable(becomes.title) if is_title else value
+    return legal(becomes.title) if is_title else value
 
 
 def _feed_outline(feed: Subscription, root: Node) -> Node:
     title = feed.title or feed.url
     known = (("type", "rss"), ("text", title), ("title", title), ("xmlUrl", feed.url), ("htmlUrl", feed.site))
-    attributes = tuple((name, printable(value)) for name, value in known if value)
+    attributes = tuple((name, legal(value)) for name, value in known if value)
     return Node(f"{prefix_of(root.name)}:outline".lstrip(":"), attributes)

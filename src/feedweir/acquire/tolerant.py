@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from html.entities import html5
 
+from feedweir.items.xml_characters import legal
+
 _START = re.compile(r"<\?xml\b|<(?:[A-Za-z][\w.-]*:)?(?:rss|feed|RDF|channel)\b", re.IGNORECASE)
 _DECLARATION = re.compile(r"\s*<\?xml\b[^>]*\?>")
 _DOCTYPE = re.compile(
@@ -22,7 +24,6 @@ _ENTITY = re.compile(r"&(?:#(\d{1,8});|#[xX]([0-9a-fA-F]{1,6});|([A-Za-z][\w.-]{
 _CDATA = re.compile(r"(<!\[CDATA\[.*?(?:\]\]>|\Z))", re.DOTALL)
 _AS_IT_IS = re.compile(r"(<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?-->|<\?.*?\?>)", re.DOTALL)
 _PROLOG = re.compile(r"(?:\s+|<!--.*?-->|<\?.*?\?>)*", re.DOTALL)
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NESTED_ENTITY = re.compile(rb"<!ENTITY\s[^>\"']*(?:\"[^\"]*&[A-Za-z][^\"]*\"|'[^']*&[A-Za-z][^']*')")
 _XML_ENTITIES = frozenset(("amp", "lt", "gt", "quot", "apos"))
 _CLOSED_ENTRY = re.compile(r"</(?:[A-Za-z][\w.-]*:)?(?:item|entry)\s*>", re.IGNORECASE)
@@ -41,7 +42,7 @@ def cured(text: str) -> str:
     if doctype is not None:
         declared = _declared_entities(doctype[1] or "")
         text = text[: doctype.start()] + text[doctype.end() :]
-    parts = _CDATA.split(_NOT_XML.sub("", text))
+    parts = _CDATA.split(legal(text))
     return "".join(
         part if part.startswith("<![CDATA[") else _with_known_entities(part, declared) for part in parts
     )
@@ -56,7 +57,7 @@ def with_entities(text: str) -> str:
     if doctype is not None:
         declared = _declared_entities(doctype[1] or "")
         text = text[: doctype.start()] + text[doctype.end() :]
-    parts = _AS_IT_IS.split(_NOT_XML.sub("", text))
+    parts = _AS_IT_IS.split(legal(text))
     return "".join(
         _with_known_entities(part, declared) if number % 2 == 0 else part for number, part in enumerate(parts)
     )
@@ -85,7 +86,7 @@ def _entity(match: re.Match[str], declared: dict[str, str]) -> str:
     decimal, hexadecimal, name = match.groups()
     if decimal or hexadecimal:
         point = int(decimal) if decimal else int(hexadecimal, 16)
-        is_character = point < 0x110000 and not _NOT_XML.match(chr(point))
+        is_character = point < 0x110000 and bool(legal(chr(point)))
         return match[0] if is_character else ""
     if name is None:
         return "&amp;"

@@ -6,7 +6,6 @@ For documents that are kept, changed a little, and written again; feeds are read
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -18,7 +17,6 @@ Attributes: TypeAlias = tuple[tuple[str, str], ...]
 
 _TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
 _VALUE = _TEXT | str.maketrans({'"': "&quot;", "\t": "&#9;", "\n": "&#10;"})
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +98,6 @@ def appended(node: Node, more: Sequence[Child], *, depth: int) -> Node:
 def is_blank(child: Child) -> bool:
     """Whether it is only white space, which is there for the eye."""
     return isinstance(child, str) and not child.strip()
-
-
-def printable(text: str) -> str:
-    """What XML can carry of a text."""
-    return _NOT_XML.sub("", text)
 
 
 @dataclass(slots=True)

@@ -11,10 +11,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from feedweir.deliver.address import Address
 from feedweir.deliver.markup import Html, sanitised, tag, web_link
 from feedweir.deliver.page_feed import shown_title
-from feedweir.deliver.plain import excerpt, language_tag, legal
+from feedweir.deliver.plain import excerpt, language_tag
 from feedweir.deliver.transform import Transformed
 from feedweir.deliver.view import EntryView, FeedView
 from feedweir.items.model import Item
+from feedweir.items.xml_characters import legal
 
 _WIDTH = 76
 _EXCERPT_LENGTH = 500

@@ -7,11 +7,12 @@ from copy import deepcopy
 from lxml import etree
 
 from feedweir.deliver.identity import entry_id
-from feedweir.deliver.plain import legal, plain_text, rfc3339
+from feedweir.deliver.plain import plain_text, rfc3339
 from feedweir.deliver.view import EntryView, FeedView
 from feedweir.deliver.xml_writer import child, children
 from feedweir.items.model import Item
 from feedweir.items.tree import tree_of
+from feedweir.items.xml_characters import legal
 
 
 def element_document(view: FeedView) -> bytes:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import uuid
 
-from feedweir.deliver.plain import legal
 from feedweir.items.model import Item
+from feedweir.items.xml_characters import legal
 
 _ABSOLUTE_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\s<>\"{}|\\^`\x00-\x20]+")
 _NAMESPACE = uuid.UUID("5d0f6a2e-7a1b-4c58-9a52-3f0c6f6b1d47")

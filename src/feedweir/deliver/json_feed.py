@@ -7,9 +7,10 @@ from typing import Any
 
 from feedweir.deliver.address import Address
 from feedweir.deliver.identity import entry_id
-from feedweir.deliver.plain import language_tag, legal, plain_text, rfc3339
+from feedweir.deliver.plain import language_tag, plain_text, rfc3339
 from feedweir.deliver.view import EntryView, FeedView
 from feedweir.items.model import Enclosure, Item
+from feedweir.items.xml_characters import legal
 
 
 def render_json(view: FeedView, address: Address) -> bytes:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import nh3
 
-from feedweir.deliver.plain import legal
+from feedweir.items.xml_characters import legal
 
 
 class Html(str):

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from email.header import Header
 from functools import lru_cache
 
-from feedweir.deliver.plain import legal
+from feedweir.items.xml_characters import legal
 
 _LINE = 76
 

@@ -10,15 +10,11 @@ from email.utils import format_datetime
 
 import nh3
 
+from feedweir.items.xml_characters import legal
+
 # XML 1.0 has no way to write these, not even escaped; lone surrogates have no UTF-8 form either.
-_ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _BLOCK_END = re.compile(r"(?i)</(?:p|div|li|h[1-6]|tr|blockquote|figcaption|dd|dt|pre)>|<br\b[^>]*>")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*")
-
-
-def legal(text: str) -> str:
-    """The text without the characters that XML cannot carry."""
-    return _ILLEGAL.sub("", text)
 
 
 def legal_values(values: Iterable[str]) -> list[str]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from feedweir.deliver.plain import legal
 from feedweir.items.model import Item
+from feedweir.items.xml_characters import legal
 
 FeedKind: TypeAlias = Literal["source", "virtual"]
 

@@ -8,9 +8,10 @@ from typing import cast
 
 from lxml import etree
 
-from feedweir.deliver.plain import legal, legal_values
+from feedweir.deliver.plain import legal_values
 from feedweir.items.model import Item
 from feedweir.items.tree import tree_of
+from feedweir.items.xml_characters import legal
 
 ATOM = "http://www.w3.org/2005/Atom"
 CONTENT = "http://purl.org/rss/1.0/modules/content/"

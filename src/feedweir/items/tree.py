@@ -10,8 +10,8 @@ from lxml import etree
 
 from feedweir.items.model import Item
 from feedweir.items.namespaces import NAMESPACES
+from feedweir.items.xml_characters import legal
 
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _CONTENT = f"{{{NAMESPACES['content']}}}encoded"
 _USED = {prefix: NAMESPACES[prefix] for prefix in ("content", "dc")}
@@ -56,11 +56,11 @@ def _rss_item(item: Item) -> etree._Element:
         (f"{{{NAMESPACES['dc']}}}language", item.language),
     ):
         if value:
-            etree.SubElement(root, name).text = _NOT_XML.sub("", value)
+            etree.SubElement(root, name).text = legal(value)
     for file in item.enclosures:
         attributes = {
-            "url": _NOT_XML.sub("", file.url),
-            "type": _NOT_XML.sub("", file.type),
+            "url": legal(file.url),
+            "type": legal(file.type),
             "length": str(file.length),
         }
         etree.SubElement(root, "enclosure", attributes)
@@ -75,4 +75,4 @@ def _add_extension(root: etree._Element, name: str, value: str) -> None:
     if _NAME.fullmatch(prefix) and _NAME.fullmatch(local):
         namespace = NAMESPACES.get(prefix, f"urn:prefix:{prefix}")
         element = etree.SubElement(root, f"{{{namespace}}}{local}", nsmap={prefix: namespace})
-        element.text = _NOT_XML.sub("", value)
+        element.text = legal(value)
