@@ -6,9 +6,7 @@ document is, the outcome is items or one `DocumentError` with a reason.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -34,6 +32,7 @@ from feedweir.acquire.xml_tree import xml_tree
 from feedweir.errors import DocumentError
 from feedweir.items.model import Document, Enclosure, FeedDescription, Item
 from feedweir.items.numbering import MAX_ITEMS_PER_DOCUMENT, first_seq
+from feedweir.items.uncollected import uncollected
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -81,20 +80,8 @@ def parse(document: Document, *, limits: Limits = DEFAULT_LIMITS) -> ParsedDocum
 def parse_batch(documents: pa.RecordBatch | pa.Table, *, limits: Limits = DEFAULT_LIMITS) -> ParsedBatch:
     """The items of many documents as columns; a document that cannot be read is a failure and nothing
     more."""
-    with _uncollected():
+    with uncollected():
         return _parse_batch(documents, limits)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """The rows of a batch live until its end: to look for garbage among them takes a sixth of the time, in vain."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _parse_batch(documents: pa.RecordBatch | pa.Table, limits: Limits) -> ParsedBatch:

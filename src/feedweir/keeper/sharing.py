@@ -23,9 +23,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from feedweir.items.uncollected import uncollected
 from feedweir.keeper.names import Defined, DefinedNames
 from feedweir.keeper.reading import Reading, read
-from feedweir.plan.uncollected import uncollected
 
 Progress: TypeAlias = Callable[[int, int], None]
 SHARE = 4096

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from feedweir.items.attributes import attribute_named
+from feedweir.items.uncollected import uncollected
 from feedweir.match.arrays import Array, frozen
 from feedweir.match.atoms import Ask, Axis, Every, Leaf, Ordered, Origin, Phrase, Prefix, Within, Word
 from feedweir.match.conjunctions import Conjunction, conjunctions_of, normal_form_size
@@ -41,7 +42,6 @@ from feedweir.match.segment_trees import cuts_of, node_atoms, range_between, seg
 from feedweir.match.selectivity import SCOPED, Frequencies, Rarity, probability_of_unseen
 from feedweir.match.trie import MAX_DEPTH, trie_of
 from feedweir.plan.predicates import Contains, Term
-from feedweir.plan.uncollected import uncollected
 
 _WIDE_FORM = 256
 
