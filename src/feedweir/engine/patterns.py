@@ -24,7 +24,7 @@ from feedweir.join.compiled import compile_joins
 from feedweir.join.history import JoinState
 from feedweir.join.process import JoinLogic
 from feedweir.join.query import JoinQuery, stream_name
-from feedweir.join.recall import Witness
+from feedweir.join.recall import Recall
 from feedweir.join.results import Match
 from feedweir.join.values import stable_number
 from feedweir.join.windows import JoinBounds
@@ -131,19 +131,12 @@ class PatternRounds:
         """Whether joins ask for more of a stream than their states have taken in."""
         return any(logic.lacking(_of_round(states, round)) for round, logic in enumerate(self._logics, 1))
 
-    def recalled(
-        self,
-        states: Mapping[str, JoinState],
-        known: Sequence[JoinState],
-        clock: int,
-        witness: Witness,
-        number: int,
-    ) -> dict[str, JoinState]:
+    def recalled(self, states: Mapping[str, JoinState], recall: Recall) -> dict[str, JoinState]:
         """The states with what joins newly ask of streams that any of the known states remembers."""
         return dict(states) | {
             f"{round}.{name}": one
             for round, logic in enumerate(self._logics, 1)
-            for name, one in logic.recalled(_of_round(states, round), known, clock, witness, number).items()
+            for name, one in logic.recalled(_of_round(states, round), recall).items()
         }
 
     def failures(self) -> dict[int, str]:

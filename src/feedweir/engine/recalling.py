@@ -13,6 +13,7 @@ from feedweir.engine.constructed import Construction, item_of
 from feedweir.engine.patterns import PatternRounds, PatternState
 from feedweir.engine.witnessing import Tables, WitnessRows, witnesses_in, witnesses_of
 from feedweir.items.schema import ITEM_SCHEMA, items_of
+from feedweir.join.recall import Recall
 from feedweir.match.trees import TreeSet
 
 Longs = NDArray[np.int64]
@@ -38,14 +39,13 @@ def with_recalled(
     known = [state, *others()]
     parts = {id_: one for other in reversed(known) for id_, one in other.parts.items()}
     clock = max(one.clock for one in known)
-    levels = rounds.recalled(
-        state.levels,
+    recall = Recall(
         [level for one in known for _, level in sorted(one.levels.items())],
         clock,
         lambda ids: _witnesses(rounds.trees, ids, parts, read),
         after,
     )
-    return replace(state, levels=levels, parts=parts, clock=clock)
+    return replace(state, levels=rounds.recalled(state.levels, recall), parts=parts, clock=clock)
 
 
 def _witnesses(trees: TreeSet, ids: Longs, parts: Mapping[int, Construction], read: ReadTable) -> Tables:

@@ -23,7 +23,7 @@ from feedweir.join.history import JoinState, compacted, extended, states_named
 from feedweir.join.intake import Texts, intake
 from feedweir.join.reach import cut_short, reach_of, within_counts, without_own_parts
 from feedweir.join.reading import LevelInput, inner_rows, input_of, joined_texts, segment_of
-from feedweir.join.recall import Witness, asked_by, forgetting, lacking, recalled_batch, remembered
+from feedweir.join.recall import Recall, asked_by, forgetting, lacking, recalled_batch, remembered
 from feedweir.join.results import JoinResults, LevelResults
 from feedweir.join.rows import BindingRows, concatenated
 from feedweir.plan.predicates import TreePattern
@@ -90,28 +90,20 @@ class JoinLogic:
         )
         return {name: streams for name, streams in wanted if streams}
 
-    def recalled(
-        self,
-        states: Mapping[str, JoinState],
-        known: Sequence[JoinState],
-        clock: int,
-        witness: Witness,
-        number: int,
-    ) -> dict[str, JoinState]:
-        """The states with what their levels newly ask of streams that any state remembers. Batch `number` was the last,
-        and the clock was so after it."""
+    def recalled(self, states: Mapping[str, JoinState], recall: Recall) -> dict[str, JoinState]:
+        """The states with what their levels newly ask of streams that any state remembers."""
         after = dict(states)
         for name, streams in self.lacking(states).items():
             level, state = self.joins.levels[int(name.removeprefix("level"))], states.get(name, JoinState())
-            found = remembered(level, streams, known, clock, self.joins.bounds)
+            found = remembered(level, streams, recall.known, recall.clock, self.joins.bounds)
             if not found:
                 continue
-            batch = recalled_batch(found, witness)
+            batch = recalled_batch(found, recall.witness)
             before = forgetting(state, level, found)
             given = input_of(level, batch, ())
             rows, texts = self._rows(level, batch, given, before.next_number)
-            segment = segment_of(level, number, given, rows, texts, before.next_number)
-            after[name] = extended(before, segment, max(clock, before.clock), before.asked)
+            segment = segment_of(level, recall.number, given, rows, texts, before.next_number)
+            after[name] = extended(before, segment, max(recall.clock, before.clock), before.asked)
         return after
 
     def saved(self, states: Mapping[str, JoinState], mapped: Mapping[str, JoinState]) -> None:

@@ -27,6 +27,16 @@ Witness = Callable[[Longs], WitnessTables]
 
 
 @dataclass(frozen=True, slots=True)
+class Recall:
+    """What there is to take in again after batch `number`: what is remembered anywhere, and the clock at that time."""
+
+    known: Sequence[JoinState]
+    clock: int
+    witness: Witness
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Remembered:
     """Documents in the order of the stream; `id` is what matches report of them."""
 
