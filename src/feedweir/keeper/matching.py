@@ -25,6 +25,7 @@ from feedweir.keeper.compile import compile_definitions
 from feedweir.match import CompiledSet, Matches
 from feedweir.match.compiled import compiled_in_memory
 from feedweir.match.store import table_of
+from feedweir.plan.columns import QueryTable
 
 YOUNGER = "the feed is younger than the item"
 NOT_IN_FORCE = "not known until the feed is in force"
@@ -82,7 +83,9 @@ class Matching:
             return _Asked(in_force, load_joins(joins_path(self._directory.sets, version)), version, feeds)
         compilation = compile_definitions(definitions, set(feeds))
         joins = JoinSet(compilation.joins)
-        compiled = compiled_in_memory(table_of([*compilation.queries, *joins.queries()]))
+        compiled = compiled_in_memory(
+            table_of(QueryTable.together(compilation.queries, joins.queries()).table)
+        )
         return _Asked(compiled, joins, None, feeds)
 
     def _happened(self, feed: FeedRecord, item: Item, side: Side) -> JoinPart:

@@ -18,8 +18,6 @@ _AGE_AT = HOURS + DAYS + MINUTES
 _TABLES = (0, _DAY_AT, _MINUTE_AT, _AGE_AT, SIZE)
 _MAX_S = 2 * 86_400
 """How far back from a look what it found is searched for."""
-_STEPS = 12
-"""Of sharing out and counting again, for each table in each round: they are cheap, and the first ones slow."""
 _MAX_AGE = 10_240
 _AGE_PLACES = _AGE_AT + np.minimum(
     3.0 * np.log2(np.maximum(np.arange(_MAX_AGE) / 5 - 0.5, 1.0)), AGES - 1

@@ -136,7 +136,8 @@ def _pace(desk: Desk, statement: RegisterFeed) -> None:
 
 
 def _set_hub(desk: Desk, statement: RegisterFeed) -> None:
-    if not wire_url(statement.hub or "http://x/") or statement.url.startswith(PUSHED):
+    """Set the hub that the statement names, or none."""
+    if statement.hub and (not wire_url(statement.hub) or statement.url.startswith(PUSHED)):
         raise CatalogError(
             f"{statement.hub!r} cannot be the hub of {statement.name!r}",
             hint="a hub has an http address, and pushes a source that has one, too",
