@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -56,7 +56,13 @@ def weir(tmp_path: Path, clock: Clock) -> Iterator[Weir]:
         yield weir
 
 
-def fetch_loop(weir: Weir, *, allow_private: bool = True, rules: RefreshRules | None = None) -> FetchLoop:
+def fetch_loop(
+    weir: Weir,
+    *,
+    allow_private: bool = True,
+    rules: RefreshRules | None = None,
+    in_force: Callable[[], int | None] = lambda: None,
+) -> FetchLoop:
     return FetchLoop(
         weir.catalog,
         weir.log,
@@ -65,6 +71,7 @@ def fetch_loop(weir: Weir, *, allow_private: bool = True, rules: RefreshRules | 
         agent=Agent(),
         allow_private=allow_private,
         clock=weir.clock,
+        in_force=in_force,
     )
 
 
@@ -221,3 +228,17 @@ def test_a_loop_that_starts_with_much_overdue_does_not_ask_for_all_of_it_at_once
     assert len(looker.subscribers) < 10
     due = sorted(record.state.next_check_at for record in weir.catalog.sources.all())
     assert due[-1] > clock.now + timedelta(minutes=3)
+
+
+def test_a_source_is_first_looked_at_when_the_next_batch_knows_it(
+    weir: Weir, origin: Origin, clock: Clock
+) -> None:
+    weir.execute(f"register feed {origin.urls['RiverPost']} as Old")
+    weir.refresh_set()
+    loop = fetch_loop(weir, in_force=weir.version_in_force)
+    weir.execute(f"register feed {origin.urls['TownCrier']} as New; create feed Both from Old | New")
+    assert fetch_all(loop, clock) == 1  # a batch that is cut now would put what New shows into no feed
+    weir.refresh_set()
+    assert fetch_all(loop, clock) == 1
+    run(weir, loop)
+    assert {item.source for item in weir.items("Both")} == {"Old", "New"}

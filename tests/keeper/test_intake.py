@@ -54,7 +54,7 @@ class House:
         self.weir = Weir.open(root, clock=self.clock)
         self.memory = SourceMemory(self.weir.catalog)
         self.start_leases("http://127.0.0.1:1")
-        intake = Receiving(self.weir.catalog, self.weir.log, self.clock, self.leases)
+        intake = Receiving(self.weir.catalog, self.weir.log, self.clock, self.leases, self.weir.see_in_force)
         app = create_app(ShelfLibrary(), options=WebOptions(statement_token="secret"), intake=intake)
         self.server = WebServer(app)
 
@@ -151,6 +151,15 @@ def test_what_is_pushed_is_in_the_feeds_once(
         assert alerts.push("Alerts", body, content_type).status == 202
     alerts.digest()
     assert alerts.titles("All") == titles
+
+
+def test_what_is_pushed_right_after_the_registration_is_in_its_feed(alerts: House) -> None:
+    alerts.digest()
+    alerts.weir.execute("register feed push://local as Late; create feed Later from Late")
+    assert alerts.push("Late", rss("a"), "application/rss+xml").status == 202
+    # A batch that begins now takes the set that is in force now.
+    Runner(alerts.weir.directory, alerts.weir.commit).run_available()
+    assert alerts.titles("Later") == ["Title of a"]
 
 
 def test_any_xml_is_a_document_that_tree_patterns_and_joins_see_as_a_whole(alerts: House) -> None:

@@ -41,9 +41,11 @@ class Sources:
         names = sorted(set(wanted))
         return self._database.read(lambda connection: _several(connection, names))
 
-    def due(self, now: datetime, limit: int) -> tuple[SourceRecord, ...]:
-        """Active sources whose time has come, those that wait longest first."""
+    def due(self, now: datetime, limit: int, *, version: int | None = None) -> tuple[SourceRecord, ...]:
+        """Active sources whose time has come, those that wait longest first; as of a version, none changed since."""
         query = _query().where(_source.c.status == "active", _source.c.next_check_at <= now)
+        if version is not None:
+            query = query.where(_feed.c.version <= version)
         query = query.order_by(_source.c.next_check_at, _source.c.feed_id).limit(limit)
         return self._database.read(lambda connection: _records(connection, query))
 

@@ -72,7 +72,7 @@ def run(
         service = _service(weir, settings, is_sample=sample, spark=spark, memory=memory, leases=leases)
         desk = desk_of(weir, settings)
         stack.callback(desk.close)
-        intake = Receiving(weir.catalog, weir.log, weir.clock, leases)
+        intake = Receiving(weir.catalog, weir.log, weir.clock, leases, weir.see_in_force)
         app = create_app(
             LocalLibrary(weir, service), options=_web_options(settings), desk=desk, intake=intake
         )
@@ -155,6 +155,7 @@ def _service(
         notes=weir.directory.root / "fetching.json",
         memory=memory,
         leases=leases,
+        in_force=weir.version_in_force,
         opening=_fetching_executors(weir, settings) if _is_on_executors(settings) else None,
     )
     return Service(weir, start_query, fetch_loop, keep_sent=_keep_sent(settings))

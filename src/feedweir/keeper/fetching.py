@@ -79,7 +79,10 @@ class FetchLoop(Loop):
         opening: Opening | None = None,
         memory: SourceMemory | None = None,
         leases: Leases | None = None,
+        in_force: Callable[[], int | None] = lambda: None,
     ) -> None:
+        """`in_force` tells the version that the next batch is matched against: a source that is newer is not looked
+        at yet, since what it showed first would be in no feed."""
         super().__init__("fetch")
         self._catalog = catalog
         self._log = log
@@ -91,6 +94,7 @@ class FetchLoop(Loop):
         self._helm = Helm(options.rules, options.budget, notes)
         self._memory = memory or SourceMemory(catalog)
         self._leases = leases
+        self._in_force = in_force
         self._readers: dict[str, int] = {}
         self._opening = opening or self._crawling
 
@@ -210,7 +214,7 @@ class FetchLoop(Loop):
         most = self._options.max_sources_per_step
         if 2 * under_way > most:
             return []
-        states = map(state_of, self._catalog.sources.due(now, most))
+        states = map(state_of, self._catalog.sources.due(now, most, version=self._in_force()))
         return [replace(state, subscribers=max(self._readers.get(state.source, 1), 1)) for state in states]
 
     def _remember(self, report: CrawlReport) -> None:

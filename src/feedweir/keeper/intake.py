@@ -23,11 +23,14 @@ class Receiving:
         log: LandingLog,
         clock: Callable[[], datetime],
         leases: Leases | None = None,
+        in_force: Callable[[int], object] = lambda version: None,
     ) -> None:
+        """`in_force` sees to it that a version of the definitions is in force, and returns when it is."""
         self._catalog = catalog
         self._log = log
         self._clock = clock
         self._leases = leases
+        self._in_force = in_force
 
     def has_source(self, name: str) -> bool:
         record = self._catalog.feeds.find(name)
@@ -38,7 +41,10 @@ class Receiving:
         record = self._catalog.feeds.named(name)
         if record.kind != "source":
             raise CatalogError(f"{name!r} is a virtual feed", hint="documents are pushed to sources")
-        return self._log.append([pushed_document(record.name, body, media_type, self._clock())])
+        document = pushed_document(record.name, body, media_type, self._clock())
+        # What is landed before its source is known to the next batch would be in no feed.
+        self._in_force(record.version)
+        return self._log.append([document])
 
     def verify(self, source: str, token: str, query: Mapping[str, str]) -> Verdict | None:
         return self._leases.verify(source, token, query) if self._leases else None

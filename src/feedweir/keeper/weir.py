@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +14,7 @@ from feedweir.catalog import Catalog, open_catalog
 from feedweir.deliver.stylesheets import Stylesheets
 from feedweir.engine.batches import Manifest
 from feedweir.engine.compact import tidy
-from feedweir.engine.directory import DataDirectory
+from feedweir.engine.directory import DataDirectory, current_version
 from feedweir.engine.explaining import PlanExplanation
 from feedweir.engine.preview import Trial
 from feedweir.engine.runner import Runner
@@ -56,6 +57,7 @@ class Weir:
         self.store = Store(directory.root)
         self.bell = Bell()
         """Rung whenever a batch was published."""
+        self._set_turn = threading.Lock()
         self._merges = Merges()
         self._lately = Lately(self.store)
         self.shelves = Shelves(catalog, self.store)
@@ -88,23 +90,34 @@ class Weir:
 
     def refresh_set(self, progress: Progress | None = None) -> int:
         """Put the catalog's definitions in force; returns their version. `progress` hears how far a large set is."""
-        last = self.store.published(self.store.latest())
-        return put_in_force(
-            self.catalog,
-            self.directory.sets,
-            self.clock(),
-            self.plans.plan,
-            pinned=last.version if last else None,
-            merges=self._merges,
-            lately=self._lately,
-            progress=progress,
-        )
+        with self._set_turn:
+            last = self.store.published(self.store.latest())
+            return put_in_force(
+                self.catalog,
+                self.directory.sets,
+                self.clock(),
+                self.plans.plan,
+                pinned=last.version if last else None,
+                merges=self._merges,
+                lately=self._lately,
+                progress=progress,
+            )
+
+    def version_in_force(self) -> int:
+        """The version of the definitions that the next batch is matched against; 0 before the first."""
+        return current_version(self.directory.sets) or 0
+
+    def see_in_force(self, version: int) -> None:
+        """Return when this version, or a later one, is in force; any thread may ask."""
+        if self.version_in_force() < version:
+            self.refresh_set()
 
     def repair_set(self, progress: Progress | None = None) -> bool:
         """Compile the set in force again if it is damaged; whether it was."""
-        return repair(
-            self.catalog, self.directory.sets, self.clock(), self.plans.plan, self._lately, progress
-        )
+        with self._set_turn:
+            return repair(
+                self.catalog, self.directory.sets, self.clock(), self.plans.plan, self._lately, progress
+            )
 
     def run(self) -> int:
         """Run everything that has landed through the engine in this process; how many batches that took."""
