@@ -178,6 +178,43 @@ def test_a_refusal_is_a_dead_letter_with_its_reason_and_can_be_replayed(catalog:
     ]
 
 
+def test_what_was_sent_in_some_time_is_sent_again_on_request_under_a_new_key(catalog: Catalog) -> None:
+    clock, channel = Clock(), Scripted()
+    id_ = subscribed(catalog)
+    sender = sender_of(catalog, Memory(ITEMS), {"hook": channel}, clock)
+    times = []
+    for seq in (1, 2, 3):
+        arrive(catalog, id_, [seq], clock.now)
+        times.append(clock.now)
+        assert step(sender) == 1
+        clock.advance(60)
+    assert catalog.outbox.replay(now=clock.now, subscription_id=id_) == 0, "nothing is dead"
+    again = catalog.outbox.replay(now=clock.now, subscription_id=id_, since=times[1], until=times[2])
+    assert again == 1
+    assert step(sender) == 1
+    keys = [received[0] for received in channel.received]
+    assert len(set(keys)) == 4, "a receiver that remembers keys must not take it for a repeat"
+    first = catalog.outbox.entries()[0].id
+    for _ in range(2):
+        assert catalog.outbox.replay(now=clock.now, subscription_id=id_, ids=[first]) == 1
+        assert step(sender) == 1
+    assert len({received[0] for received in channel.received}) == 6
+    assert step(sender) == 0
+
+
+def test_a_parcel_that_must_wait_is_looked_at_when_its_time_has_come_and_not_before(catalog: Catalog) -> None:
+    clock, channel = Clock(), Scripted(["busy"] * 9)
+    id_ = subscribed(catalog, channel="webhook")
+    arrive(catalog, id_, [1], clock.now)
+    sender = sender_of(catalog, Memory(ITEMS), {"webhook": channel}, clock)
+    for _ in range(8):
+        step(sender)
+        due_at = catalog.outbox.entries()[0].due_at
+        assert due_at is not None
+        assert catalog.subscriptions.rhythm(id_).next_due_at == due_at
+        clock.now = due_at
+
+
 def test_a_target_that_is_gone_is_left_alone(catalog: Catalog) -> None:
     clock, channel = Clock(), Scripted(["gone"])
     id_ = subscribed(catalog)

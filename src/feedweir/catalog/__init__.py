@@ -46,12 +46,14 @@ from feedweir.catalog.records import (
     SubscriptionRecord,
     Waiting,
 )
+from feedweir.catalog.replaying import AGAIN
 from feedweir.catalog.secrets import Secrets
 from feedweir.catalog.sources import Sources
 from feedweir.catalog.statistics import Statistics
 from feedweir.catalog.subscriptions import Subscriptions
 
 __all__ = [
+    "AGAIN",
     "AtomCount",
     "BatchCommit",
     "BatchRecord",

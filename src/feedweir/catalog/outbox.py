@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, func, select, update
 
-from feedweir.catalog import deliveries, forgetting, rhythms, tables
+from feedweir.catalog import deliveries, forgetting, replaying, rhythms, tables
 from feedweir.catalog.columns import storable_key
 from feedweir.catalog.database import Database
 from feedweir.catalog.records import Entry, EntryState, NewEntry, Outcome, Waiting
@@ -74,10 +74,19 @@ class Outbox:
         return self._database.write(lambda connection: _settle(connection, outcomes, worker, now))
 
     def replay(
-        self, *, now: datetime, subscription_id: int | None = None, ids: Sequence[int] | None = None
+        self,
+        *,
+        now: datetime,
+        subscription_id: int | None = None,
+        ids: Sequence[int] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
     ) -> int:
-        """Make dead entries pending again, all of them or only some; returns how many."""
-        return self._database.write(lambda connection: _replay(connection, now, subscription_id, ids))
+        """Make entries pending again; returns how many: all dead ones, or, dead or sent, those of these numbers and
+        those settled in this time."""
+        return self._database.write(
+            lambda connection: replaying.replay(connection, now, subscription_id, ids, since, until)
+        )
 
     def entries(
         self,
@@ -313,20 +322,3 @@ def _settled(state: str, reason: str, retry_at: datetime, worker: str, now: date
         "reason": reason,
         "settled_at": now if is_final else None,
     }
-
-
-def _replay(
-    connection: Connection, now: datetime, subscription_id: int | None, ids: Sequence[int] | None
-) -> int:
-    query = select(_outbox.c.id).join(_subscription, _subscription.c.id == _outbox.c.subscription_id)
-    query = query.where(_outbox.c.state == "dead", _subscription.c.status != "dropped")
-    if subscription_id is not None:
-        query = query.where(_outbox.c.subscription_id == subscription_id)
-    dead = set(connection.execute(query).scalars())
-    chosen = dead if ids is None else dead & set(ids)
-    rows = _locked(connection, chosen, _outbox.c.state == "dead")
-    values = {"state": "pending", "attempts": 0, "due_at": now, "worker": "", "settled_at": None}
-    _update(connection, [row.id for row in rows], values)
-    rhythms.wake(connection, {row.subscription_id for row in rows}, now)
-    deliveries.append(connection, [deliveries.line(row, "replayed", "", now, row.reason) for row in rows])
-    return len(rows)

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,10 +15,12 @@ import typer
 
 from feedweir.cli.context import context_of, show_rows
 from feedweir.cli.sending import bounce_loop, desk_of, send_loop
-from feedweir.deliver.page_subscription import LogLine, SubscriptionView
+from feedweir.deliver.page_subscription import LogLine, SubscriptionView, told_of_replay
 from feedweir.errors import CatalogError
 from feedweir.keeper.bouncing import read_mailbox, record_bounce
 from feedweir.keeper.desk import Desk
+
+_MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON array.")]
 Subscription = Annotated[str, typer.Argument(help="A subscription by its name or number.")]
@@ -76,14 +79,21 @@ def dead(
 def replay(
     context: typer.Context,
     subscription: Subscription,
-    entry: Annotated[list[int] | None, typer.Option(help="Only this one; may be given again.")] = None,
+    entry: Annotated[
+        list[int] | None, typer.Option(help="Only this one, also if it was sent; may be given again.")
+    ] = None,
+    since: Annotated[
+        datetime | None, typer.Option(formats=_MOMENTS, help="What was sent or given up from then on; UTC.")
+    ] = None,
+    until: Annotated[datetime | None, typer.Option(formats=_MOMENTS, help="And before then; UTC.")] = None,
 ) -> None:
-    """Send after all what was given up for a subscription."""
+    """Send after all what was given up for a subscription; with --since, --until or --entry, also what was sent."""
     given = context_of(context)
     with given.weir() as weir:
         desk = desk_of(weir, given.settings())
-        count = desk.replay(_known(desk, subscription).id, entry or None)
-    typer.echo(f"{count} will be sent again")
+        view = _known(desk, subscription)
+        count = desk.replay(view.id, entry or None, since=_utc(since), until=_utc(until))
+    typer.echo(told_of_replay(count, view))
 
 
 def bounces(
@@ -104,6 +114,10 @@ def _known(desk: Desk, name: str) -> SubscriptionView:
     if found is None:
         raise CatalogError(f"there is no subscription {name!r}", hint="feedweir exec 'show subscriptions'")
     return found
+
+
+def _utc(moment: datetime | None) -> datetime | None:
+    return None if moment is None else moment.replace(tzinfo=moment.tzinfo or UTC)
 
 
 def _row(line: LogLine) -> dict[str, Any]:

@@ -64,6 +64,13 @@ _WORDS = {
 _STATUS = {"active": "active", "paused": "paused", "dropped": "ended"}
 
 
+def told_of_replay(count: int, view: SubscriptionView) -> str:
+    """What becomes of a replay, for who asked for it."""
+    if count and view.status == "paused":
+        return f"{count} will be sent again when it is resumed (alter subscription {view.name} resume)."
+    return f"{count} will be sent again."
+
+
 def render_subscriptions_page(
     subscriptions: Sequence[SubscriptionView], after: int, address: Address
 ) -> bytes:

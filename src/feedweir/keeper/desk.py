@@ -126,8 +126,17 @@ class Desk:
         titles = self._titles(entries)
         return [_letter(entry, titles.get(entry.id, ("", 0))) for entry in entries]
 
-    def replay(self, id_: int, entries: Sequence[int] | None = None) -> int:
-        return self._catalog.outbox.replay(now=self._clock(), subscription_id=id_, ids=entries)
+    def replay(
+        self,
+        id_: int,
+        entries: Sequence[int] | None = None,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> int:
+        return self._catalog.outbox.replay(
+            now=self._clock(), subscription_id=id_, ids=entries, since=since, until=until
+        )
 
     def _titles(self, entries: Sequence[Entry]) -> dict[int, tuple[str, int]]:
         """By entry: its item's title and number, as far as it is kept."""

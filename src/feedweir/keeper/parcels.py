@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
-from feedweir.catalog import Catalog, Entry, Failure, Outcome, Rhythm, SubscriptionRecord, Waiting
+from feedweir.catalog import AGAIN, Catalog, Entry, Failure, Outcome, Rhythm, SubscriptionRecord, Waiting
 from feedweir.deliver.parcel import parcel_key
 from feedweir.deliver.policy import Policy, policy_of
 from feedweir.deliver.retry import RETRIES, RetryPolicy, next_try
@@ -220,9 +220,15 @@ def _made(
         group = tuple(entries[start : start + size])
         start += size
         if group:
-            key = parcel_key(record.id, (entry.element_key for entry in group))
+            key = parcel_key(record.id, map(_name, group))
             parcels.append(OpenParcel(key, now, group, record))
     return parcels
+
+
+def _name(entry: Entry) -> str:
+    """What a parcel's key knows an entry by: one that was sent and is wanted again is something new."""
+    again = entry.payload.get(AGAIN, 0)
+    return f"{entry.element_key}\0{again}" if again else entry.element_key
 
 
 def _held_parcels(
@@ -260,8 +266,11 @@ def _after(
         recent = sent(_policy_or_usual(result.parcel.subscription), recent, now)
         rhythm = replace(rhythm, last_sent_at=now)
     if kept:
-        times = [rhythm.next_due_at, *(outcome.retry_at for outcome in outcomes if outcome.id in accepted)]
-        look_at = min((time for time in times if time is not None), default=now)
+        retries = [each.retry_at for each in outcomes if each.id in accepted and each.retry_at is not None]
+        # Until now there was our lease to look after; when nothing else is on its way, that is over.
+        is_last = bool(retries) and all(each.key == result.parcel.key for each in kept)
+        leases = [rhythm.next_due_at] if rhythm.next_due_at is not None and not is_last else []
+        look_at = min([*leases, *retries], default=now)
         return replace(rhythm, next_due_at=look_at, state=_state(kept, recent, has_more=has_more))
     was_woken = rhythm.next_due_at is not None and rhythm.next_due_at <= now
     look_at_once = now if has_more or was_woken else None

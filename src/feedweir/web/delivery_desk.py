@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from datetime import datetime
 from typing import Protocol
 
 from feedweir.deliver.events import Resumption
@@ -35,8 +36,15 @@ class DeliveryDesk(Protocol):
     def dead(self, id_: int, *, after: int, limit: int) -> Sequence[LogLine]:
         """A subscription's dead letters, by their numbers in the outbox."""
 
-    def replay(self, id_: int, entries: Sequence[int] | None = None) -> int:
-        """Send dead letters after all, all of them or some; how many."""
+    def replay(
+        self,
+        id_: int,
+        entries: Sequence[int] | None = None,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> int:
+        """Send all dead letters after all; or what these entries are, or what was sent or given up in this time."""
 
     def unsubscribe(self, id_: int) -> None:
         """End a subscription; nothing happens to one that is over."""

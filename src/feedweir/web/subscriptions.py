@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query, Request
@@ -15,6 +16,7 @@ from feedweir.deliver.page_subscription import (
     render_subscriptions_page,
     render_unsubscribe_page,
     render_unsubscribed_page,
+    told_of_replay,
 )
 from feedweir.deliver.plain import rfc3339
 from feedweir.deliver.unsubscribe import Purpose
@@ -64,7 +66,7 @@ def subscription_routes(door: Door, desk: DeliveryDesk) -> APIRouter:
         view = _signed(desk, token, "log")
         lines = desk.log(view.id, before=before, limit=_PAGE + 1)
         earlier = lines[_PAGE - 1].id if len(lines) > _PAGE else 0
-        told = "" if replayed is None else f"{replayed} will be sent again."
+        told = "" if replayed is None else told_of_replay(replayed, view)
         return _page(render_subscription_page(view, lines[:_PAGE], earlier, door.path(), told=told))
 
     @router.post("/subscriptions/{token}/replay")
@@ -100,9 +102,16 @@ def subscription_routes(door: Door, desk: DeliveryDesk) -> APIRouter:
         return json_response({"dead": [_line(line) for line in letters]})
 
     @router.post("/v1/subscriptions/{name}/replay")
-    def replay(request: Request, name: str, entry: Annotated[list[int] | None, Query()] = None) -> Response:
+    def replay(
+        request: Request,
+        name: str,
+        entry: Annotated[list[int] | None, Query()] = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> Response:
         admit(door, request)
-        return json_response({"replayed": desk.replay(_known(desk, name).id, entry)})
+        count = desk.replay(_known(desk, name).id, entry, since=_utc(since), until=_utc(until))
+        return json_response({"replayed": count})
 
     return router
 
@@ -119,6 +128,10 @@ def _known(desk: DeliveryDesk, name: str) -> SubscriptionView:
     if view is None:
         raise HTTPException(404, f"There is no subscription {name}.")
     return view
+
+
+def _utc(moment: datetime | None) -> datetime | None:
+    return None if moment is None else moment.replace(tzinfo=moment.tzinfo or UTC)
 
 
 def _page(body: bytes) -> Response:
