@@ -62,7 +62,7 @@ def log(
     with given.weir() as weir:
         desk = desk_of(weir, given.settings())
         rows = [_row(line) for line in desk.log(_known(desk, subscription).id, before=before, limit=limit)]
-    show_rows(rows, ("id", "at", "outcome", "attempt", "title", "source", "reason"), as_json=as_json)
+    show_rows(rows, ("id", "entry", "at", "outcome", "attempt", "title", "source", "reason"), as_json=as_json)
 
 
 def dead(
