@@ -149,7 +149,7 @@ def _number(text: str, low: int, names: tuple[str, ...]) -> int | None:
 
 
 def _refuse(field: str, name: str, low: int, high: int) -> tuple[int, int]:
-    raise SettingsError(f"{field!r} is not a {name}", hint=f"{low} to {high}, lists, ranges and steps")
+    raise SettingsError(f"{field!r} is no {name}", hint=f"{low} to {high}, lists, ranges and steps")
 
 
 UTC_ZONE = ZoneInfo("UTC")

@@ -91,11 +91,11 @@ def _check_alter(statement: AlterFeed, names: Names) -> None:
 def _check_query(query: Query, names: Names, place: Place | None, name: str = "") -> None:
     source = query.source
     primary: list[str] = []
-    deeper = [feed for feed in _read(source, primary) if _kind(feed, names, place) == "virtual"]
+    deeper = [feed for feed in _read(source, primary) if _kind(feed, names, place, name) == "virtual"]
     variables = primary
     if query.joins:
         variables = list(primary)
-        deeper += _check_joins(query, names, place, primary, variables)
+        deeper += _check_joins(query, names, place, primary, variables, name)
     if len(variables) > 1:
         _check_once(variables, place)
     for condition in query.where:
@@ -105,11 +105,14 @@ def _check_query(query: Query, names: Names, place: Place | None, name: str = ""
         _check_cycles(name, feeds_used(query), names, place)
 
 
-def _kind(feed: str, names: Names, place: Place | None) -> Kind:
+def _kind(feed: str, names: Names, place: Place | None, reader: str) -> Kind:
     """What a feed is; one that does not exist is refused."""
     if feed == EVERY_SOURCE:
         return "source"
-    return names.kind_of(feed) or _fail_unknown(feed, names, place)
+    kind = names.kind_of(feed)
+    if kind is None and feed == reader:
+        _fail_cycle([reader, reader], place)
+    return kind or _fail_unknown(feed, names, place)
 
 
 def _read(member: Member, variables: list[str]) -> list[str]:
@@ -124,12 +127,13 @@ def _read(member: Member, variables: list[str]) -> list[str]:
 
 
 def _check_joins(
-    query: Query, names: Names, place: Place | None, primary: list[str], variables: list[str]
+    query: Query, names: Names, place: Place | None, primary: list[str], variables: list[str], reader: str
 ) -> list[str]:
     """Check the windows' feeds and the joins' variables; the virtual feeds among them."""
     virtual: list[str] = []
     for join in query.joins:
-        virtual += [f for f in _read(join.secondary, variables) if _kind(f, names, place) == "virtual"]
+        read = _read(join.secondary, variables)
+        virtual += [feed for feed in read if _kind(feed, names, place, reader) == "virtual"]
         if join.primary and join.primary not in primary:
             _fail_variable(join.primary, primary, place)
     return virtual
@@ -174,13 +178,16 @@ def _check_cycles(name: str, used: Iterable[str], names: Names, place: Place | N
     while waiting:
         feed = waiting.pop()
         if feed == name:
-            way = _way(name, readers)
-            message = f"`{name}` would read itself: {' → '.join(way)}"
-            refuse(place, way[1], message, "a feed cannot depend on itself")
+            _fail_cycle(_way(name, readers), place)
         query = names.query_of(feed)
         below = [part for part in feeds_used(query) if part not in readers] if query is not None else []
         readers.update(dict.fromkeys(below, feed))
         waiting += below
+
+
+def _fail_cycle(way: list[str], place: Place | None) -> NoReturn:
+    message = f"`{way[0]}` would read itself: {' → '.join(way)}"
+    refuse(place, way[1], message, "a feed cannot depend on itself", is_read=True)
 
 
 def _way(name: str, readers: dict[str, str]) -> list[str]:
@@ -210,15 +217,19 @@ def _fail_variable(variable: str, variables: list[str], place: Place | None) -> 
     refuse(place, f"${variable}", f"nothing here is called `${variable}`", hint)
 
 
-def refuse(place: Place | None, token: str, message: str, hint: str) -> NoReturn:
-    """Raise the error where the statement says `token`."""
+_DEFINING = ("feed", "publish")
+"""The words before the name that a query is given."""
+
+
+def refuse(place: Place | None, token: str, message: str, hint: str, *, is_read: bool = False) -> NoReturn:
+    """Raise the error where the statement says `token`; what `is_read` is not the name that it defines."""
     if place is None:
         raise LanguageError(message, hint=hint)
     c = Cursor(place.text)
     spellings = (token, f"'{token}'", f'"{token}"', f"“{token}”")
     found = place.token
     for number in range(place.token, len(c.tokens)):
-        if c.tokens[number] in spellings:
+        if c.tokens[number] in spellings and not (is_read and c.words[number - 1] in _DEFINING):
             found = number
             break
         if c.tokens[number] == ";":

@@ -109,7 +109,9 @@ def _search(c: Cursor) -> Predicate:
     try:
         return parse_search(text)
     except LanguageError as problem:
-        raise c.error(f"in this search: {problem.message}", at=start, hint=problem.hint) from problem
+        message = f"in this search: {problem.message}"
+        # Behind the quote; one that is written twice inside counts once in what was read.
+        raise c.error(message, at=start, within=1 + problem.offset, hint=problem.hint) from problem
 
 
 def _path(c: Cursor) -> Predicate:

@@ -6,6 +6,7 @@ constants, which stand for a literal of that text or for an IRI that ends with i
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from feedweir.items.namespaces import NAMESPACES
@@ -28,7 +29,8 @@ class _Reading:
     """What has been read of a pattern; names with a prefix wait for the prefixes, which may come last."""
 
     triples: list[tuple[GraphTerm | _Short, ...]] = field(default_factory=list)
-    constraints: list[Constraint] = field(default_factory=list)
+    constraints: list[tuple[Constraint, int]] = field(default_factory=list)
+    """Each with the token at which it begins."""
     prefixes: dict[str, str] = field(default_factory=dict)
 
 
@@ -152,7 +154,7 @@ def _constraints(c: Cursor, reading: _Reading) -> None:
 
 
 def _constraint(c: Cursor, reading: _Reading) -> None:
-    token = c.tokens[c.at]
+    start, token = c.at, c.tokens[c.at]
     if token[:1] != "?" or len(token) < 2:
         raise c.error(f"{c.seen()} is not a variable", expected=("a variable, as in `?x`",))
     c.at += 1
@@ -163,7 +165,7 @@ def _constraint(c: Cursor, reading: _Reading) -> None:
     if c.tokens[c.at][:1] == "?":
         raise c.error("a variable is compared with a value", hint="two equal nodes have the same variable")
     value = c.string() if c.is_string() else number(c)
-    reading.constraints.append(Constraint(token[1:], op, value))
+    reading.constraints.append((Constraint(token[1:], op, value), start))
 
 
 def _prefix(c: Cursor, reading: _Reading) -> None:
@@ -198,17 +200,19 @@ def _finished(c: Cursor, reading: _Reading, start: int) -> GraphPattern:
         raise c.error("a graph pattern needs a triple", at=start, expected=("`(subject, property, object)`",))
     prefixes = {**PREFIXES, **reading.prefixes}
     triples = tuple(Triple(*(_resolved(c, part, prefixes) for part in triple)) for triple in reading.triples)
-    known = {
-        part.name
-        for t in triples
-        for part in (t.subject, t.predicate, t.object)
-        if isinstance(part, Variable)
-    }
-    for constraint in reading.constraints:
-        if constraint.variable not in known:
-            hint = f"known here: {', '.join(f'?{label}' for label in sorted(known))}" if known else ""
-            raise c.error(f"`?{constraint.variable}` is in no triple", at=start, hint=hint)
-    return GraphPattern(triples, tuple(reading.constraints))
+    found = GraphPattern(triples, tuple(constraint for constraint, _ in reading.constraints))
+    check_bound(c, found, [(constraint.variable, at) for constraint, at in reading.constraints])
+    return found
+
+
+def check_bound(c: Cursor, pattern: GraphPattern, used: Iterable[tuple[str, int]]) -> None:
+    """Refuse a variable, named at a token, that is in no triple of a pattern."""
+    parts = [part for each in pattern.triples for part in (each.subject, each.predicate, each.object)]
+    known = sorted({part.name for part in parts if isinstance(part, Variable)})
+    for label, at in used:
+        if label not in known:
+            hint = f"known here: {', '.join(f'?{name}' for name in known)}" if known else ""
+            raise c.error(f"`?{label}` is in no triple", at=at, hint=hint)
 
 
 def _resolved(c: Cursor, part: GraphTerm | _Short, prefixes: dict[str, str]) -> GraphTerm:

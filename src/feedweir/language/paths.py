@@ -132,6 +132,9 @@ def _bracket(c: Cursor, step: Step) -> None:
     c.enter()
     while True:
         _relative(c, step)
+        if c.words[c.at] in COMPARISONS:
+            c.at += 1
+            raise c.error(f"{c.seen()} is not a value", expected=("a quoted text", "a number"))
         if not c.accept("and"):
             break
     if c.words[c.at] == "or":

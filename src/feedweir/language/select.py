@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from feedweir.language.graphs import graph
+from feedweir.language.graphs import check_bound, graph
 from feedweir.language.statements import EVERY_SOURCE, Ask, Condition, CreateFeed, Named, Place, Query
 from feedweir.language.tokens import Cursor
 from feedweir.language.values import name
@@ -30,19 +30,24 @@ def select(c: Cursor, place: Place) -> Ask | CreateFeed:
 
 def _query(c: Cursor) -> Query:
     if c.words[c.at] == "select" and c.tokens[c.at + 1][:1] == "?":
-        _variables(c)
+        wanted = _variables(c)
         source = name(c) if c.accept("from") else EVERY_SOURCE
         c.expect("where")
-        return Query(Named(source), (), (Condition("", graph(c, "")),))
+        pattern = graph(c, "")
+        check_bound(c, pattern, wanted)
+        return Query(Named(source), (), (Condition("", pattern),))
     source_member = from_clause(c, selection(c))
     if isinstance(source_member, Named) and c.accept("where"):
         return Query(source_member, (), (Condition("", graph(c, "")),))
     return Query(source_member)
 
 
-def _variables(c: Cursor) -> None:
-    """RDQL's `SELECT ?a, ?b`: items are kept whole, so the list says nothing more."""
+def _variables(c: Cursor) -> list[tuple[str, int]]:
+    """RDQL's `SELECT ?a, ?b`, each with its token: items are kept whole, so the list says nothing more."""
     c.at += 1
+    found: list[tuple[str, int]] = []
     while c.tokens[c.at][:1] == "?":
+        found.append((c.tokens[c.at][1:], c.at))
         c.at += 1
         c.accept(",")
+    return found

@@ -121,11 +121,17 @@ class Cursor:
         return f"`{token if len(token) < 60 else token[:57] + '…'}`" if token else "the end of the text"
 
     def error(
-        self, message: str, *, expected: tuple[str, ...] = (), hint: str = "", at: int | None = None
+        self,
+        message: str,
+        *,
+        expected: tuple[str, ...] = (),
+        hint: str = "",
+        at: int | None = None,
+        within: int = 0,
     ) -> LanguageError:
-        """The error for the next token, or for the token at `at`."""
+        """The error for the next token, or for the token at `at`, so many characters after its beginning."""
         place = self.at if at is None else at
-        offset = offset_of(self.text, place)
+        offset = offset_of(self.text, place) + within
         return LanguageError(message, text=self.text, offset=offset, expected=expected, hint=hint)
 
     def unknown(self, what: str, known: Mapping[str, object] | tuple[str, ...]) -> LanguageError:

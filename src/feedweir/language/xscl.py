@@ -7,9 +7,10 @@ the braces (`x1//author = x4//author`) becomes a branch of the block's pattern w
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 from xml.etree import ElementTree
+from xml.parsers import expat
 
 from feedweir.language.paths import binding, path, step_of, steps, variables_of, with_child
 from feedweir.language.predicates import PatternNode
@@ -34,53 +35,97 @@ def braced(c: Cursor) -> Xscl:
     return Xscl(body, _checked(c, select, body))
 
 
-def from_clause(c: Cursor, select: str) -> Xscl | Named:
+def from_clause(c: Cursor, select: Template) -> Xscl | Named:
     """What follows FROM in a query of its own; a feed alone is that feed."""
     body = expression(c)
-    if isinstance(body, PathBlock) and body.pattern is _ANY_DOCUMENT and not select:
+    if isinstance(body, PathBlock) and body.pattern is _ANY_DOCUMENT and not select.text:
         return Named(body.feed)
     return Xscl(body, _checked(c, select, body))
 
 
-def selection(c: Cursor) -> str:
-    """The template of a SELECT clause, up to and with FROM; empty when it is omitted or `*`."""
+@dataclass(frozen=True, slots=True)
+class Template:
+    """What a SELECT clause makes, and where the script says it."""
+
+    text: str = ""
+    """Empty when the clause is omitted or `*`."""
+    token: int = 0
+    start: int = 0
+    """Characters of the token before the template."""
+    is_list: bool = False
+    """Whether the script names variables, one in every other token from here on."""
+
+
+def selection(c: Cursor) -> Template:
+    """The template of a SELECT clause, up to and with FROM."""
     word = c.words[c.at]
     if word.startswith("select") and "<" in word:
-        template = c.tokens[c.at][len("select") :].strip()
+        token = c.tokens[c.at]
+        template = Template(token[len("select") :].strip(), c.at, token.index("<"))
         c.at += 1
     elif c.accept("select"):
         template = _template(c)
     else:
-        return ""
+        return Template()
     c.expect("from")
     return template
 
 
-def _template(c: Cursor) -> str:
+def _template(c: Cursor) -> Template:
     if c.accept("*"):
-        return ""
+        return Template()
+    start = c.at
     if c.is_string():
-        return c.string()
+        return Template(c.string(), start, 1)
     names = [binding(c)]
     while c.accept(","):
         names.append(binding(c))
-    return f"<result>{''.join(f'{{${label}}}' for label in names)}</result>"
+    holes = "".join(f"{{${label}}}" for label in names)
+    return Template(f"<result>{holes}</result>", start, is_list=True)
 
 
-def _checked(c: Cursor, select: str, body: PathBlock | BlockJoin) -> str:
+def _checked(c: Cursor, select: Template, body: PathBlock | BlockJoin) -> str:
     """The template, if it is XML and names only variables that are bound."""
-    if not select:
+    if not select.text:
         return ""
     known = variables_in(body)
-    for label in HOLE.findall(select):
-        if label not in known:
-            raise c.error(f"SELECT names `{label}`, which nothing binds", at=c.at - 1, hint=_known(known))
-    try:
-        ElementTree.fromstring(HOLE.sub("x", select) if "<!" not in select else "")
-    except ElementTree.ParseError as problem:
+    for number, hole in enumerate(HOLE.finditer(select.text)):
+        if hole[1] not in known:
+            at = select.token + 2 * number if select.is_list else select.token
+            within = 0 if select.is_list else select.start + hole.start(1)
+            message = f"SELECT names `{hole[1]}`, which nothing binds"
+            raise c.error(message, at=at, within=within, hint=_known(known))
+    if problem := _xml_problem(select.text):
+        message, place = problem
         hint = "one element, with {$variable} where values go"
-        raise c.error(f"SELECT is not an XML template: {problem}", at=c.at - 1, hint=hint) from problem
-    return select
+        raise c.error(
+            f"SELECT is not an XML template: {message}",
+            at=select.token,
+            within=select.start + place,
+            hint=hint,
+        )
+    return select.text
+
+
+def _xml_problem(template: str) -> tuple[str, int] | None:
+    """What keeps a template from being XML, and where."""
+    if "<!" in template:
+        return "it has a comment or a declaration", template.index("<!")
+    try:
+        ElementTree.fromstring(HOLE.sub("x", template))
+    except ElementTree.ParseError as problem:
+        return expat.ErrorString(problem.code) or "it cannot be read", _place_of_problem(template)
+    return None
+
+
+def _place_of_problem(template: str) -> int:
+    """Where reading fails when what stands in for a value is as long as its name."""
+    try:
+        ElementTree.fromstring(HOLE.sub(lambda hole: "x" * len(hole[0]), template))
+    except ElementTree.ParseError as problem:
+        line, column = problem.position
+        return sum(len(each) for each in template.splitlines(keepends=True)[: line - 1]) + column
+    return 0
 
 
 def expression(c: Cursor) -> PathBlock | BlockJoin:
@@ -145,7 +190,12 @@ def _check_distinct(c: Cursor, left: PathBlock | BlockJoin, right: PathBlock, en
     names = variables_in(left) + variables_of(right.pattern)
     if len(set(names)) < len(names):
         label = next(label for label in names if names.count(label) > 1)
-        raise c.error(f"two steps are called `{label}`", at=end - 1, hint="give each its own variable")
+        at = max(place for place in range(1, end) if _binds(c, place, label))
+        raise c.error(f"two steps are called `{label}`", at=at, hint="give each its own variable")
+
+
+def _binds(c: Cursor, place: int, label: str) -> bool:
+    return c.words[place - 1] in ("->", "as") and c.tokens[place].removeprefix("$") == label
 
 
 def _conditions(
