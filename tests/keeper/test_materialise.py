@@ -69,7 +69,11 @@ def test_landing_again_after_a_crash_doubles_nothing(tmp_path: Path) -> None:
 
 def test_a_stylesheet_that_fails_is_the_sources_failure(tmp_path: Path) -> None:
     with Weir.open(tmp_path, clock=lambda: NOON) as weir:
-        weir.execute("register feed http://a.example/ as A; register feed A apply 'NoSuchThing' as B;")
+        sheet = tmp_path / "stylesheets" / "Mine.xsl"
+        sheet.parent.mkdir()
+        sheet.write_text("<x/>", encoding="utf-8")
+        weir.execute("register feed http://a.example/ as A; register feed A apply 'Mine' as B;")
+        sheet.unlink()
         weir.push("A", rss(item("1", "x")))
         weir.run()
         assert [each.title for each in weir.items("A")] == ["x"]

@@ -114,21 +114,21 @@ def test_replacing_a_feed_is_kept_as_creating_it(weir: Weir) -> None:
 
 
 def test_a_source_can_be_made_of_a_virtual_feed(weir: Weir) -> None:
-    weir.execute("register feed Water apply 'short.xsl' as Short")
+    weir.execute("register feed Water apply 'Title.xsl' as Short")
     record = weir.catalog.feeds.named("Short")
     assert (record.kind, record.reads) == ("source", ("Water",))
     assert weir.push("Short", b"<rss/>") == 1
 
 
 def test_a_subscription_is_made_changed_paused_and_dropped(weir: Weir) -> None:
-    weir.execute("subscribe to Water as Desk apply 'T.xsl' output mail 'a@example.org' every 3 hours")
+    weir.execute("subscribe to Water as Desk apply 'Title.xsl' output mail 'a@example.org' every 3 hours")
     (record,) = weir.catalog.subscriptions.all()
     assert (record.channel, record.target, dict(record.schedule)) == (
         "mail",
         "a@example.org",
         {"every_s": 10_800},
     )
-    assert record.options == {"name": "Desk", "apply": "T.xsl"}
+    assert record.options == {"name": "Desk", "apply": "Title.xsl"}
     weir.execute("alter subscription Desk output file 'w.rss', every 10 minutes, pause")
     (changed,) = weir.catalog.subscriptions.all()
     assert (changed.id, changed.channel, changed.target, changed.status) == (
@@ -138,7 +138,7 @@ def test_a_subscription_is_made_changed_paused_and_dropped(weir: Weir) -> None:
         "paused",
     )
     assert dict(changed.schedule) == {"every_s": 600}
-    assert changed.options["apply"] == "T.xsl"
+    assert changed.options["apply"] == "Title.xsl"
     weir.execute(f"alter subscription Desk rename to Table; drop subscription '{record.id}'")
     assert not weir.catalog.subscriptions.all()
     assert weir.execute("drop subscription if exists Desk")[0].message == "there was no subscription Desk"
@@ -261,3 +261,35 @@ def test_a_webhook_is_signed_with_a_secret_that_only_its_description_tells(weir:
     weir.execute("alter subscription Hook output webhook https://example.org/hook secret 'whsec_b3RoZXI='")
     assert facts(weir, "describe subscription Hook")["secret"] == "whsec_b3RoZXI="
     assert "whsec" not in weir.catalog.subscriptions.all()[0].statement
+
+
+@pytest.mark.parametrize(
+    ("said", "column", "message"),
+    [
+        ("output mail 'nobody'", 28, "'nobody' is not a mail address"),
+        ("output webhook ftp://x.y/z", 31, "'ftp://x.y/z' is not an http or https address"),
+        ("output file '../passwd'", 28, "'../passwd' is not a file below the directory of outputs"),
+        ("output file 'news.exe'", 28, "a feed cannot be written as .exe"),
+        ("apply 'Nope.xml' output stream", 22, "there is no stylesheet 'Nope.xml'"),
+    ],
+)
+def test_what_could_never_be_sent_is_refused_where_it_is_said(
+    weir: Weir, said: str, column: int, message: str
+) -> None:
+    weir.execute("register feed https://x.y/z as A")
+    with pytest.raises(LanguageError) as refused:
+        weir.execute(f"subscribe to A {said}")
+    assert (refused.value.message, refused.value.column) == (message, column)
+    assert not weir.catalog.subscriptions.all()
+
+
+def test_a_stylesheet_of_the_installation_can_be_applied_and_any_suffix_then(weir: Weir) -> None:
+    weir.execute("register feed https://x.y/z as A")
+    sheets = weir.directory.root / "stylesheets"
+    sheets.mkdir()
+    (sheets / "Mine.xsl").write_text("<x/>", encoding="utf-8")
+    weir.execute("subscribe to A as S apply 'mine' output file 'news.exe'")
+    with pytest.raises(LanguageError, match="there is no stylesheet 'Yours'"):
+        weir.execute("alter subscription S apply 'Yours'")
+    with pytest.raises(LanguageError, match="there is no stylesheet 'Yours'"):
+        weir.execute("register feed A apply 'Yours' as B")

@@ -63,8 +63,8 @@ class Weir:
         self.shelves = Shelves(catalog, self.store)
         self.questions = Questions(catalog, self.store, directory)
         self.plans = Plans(catalog, directory, clock)
-        stylesheets = Stylesheets(directory.root / "stylesheets")
-        self._materialiser = Materialiser(catalog, self.store, self.log, stylesheets, clock)
+        self._stylesheets = Stylesheets(directory.root / "stylesheets")
+        self._materialiser = Materialiser(catalog, self.store, self.log, self._stylesheets, clock)
 
     @classmethod
     def open(
@@ -79,7 +79,14 @@ class Weir:
 
     def execute(self, text: str, *, owner: str = "") -> tuple[Outcome, ...]:
         """Carry out statements, all or none; they hold from the next batch on. What they make is the owner's."""
-        return execute(self.catalog, text, self.clock(), owner=owner, answer=self._answer)
+        return execute(
+            self.catalog,
+            text,
+            self.clock(),
+            owner=owner,
+            answer=self._answer,
+            stylesheets=self._stylesheets,
+        )
 
     def push(self, source: str, body: bytes, *, media_type: str = "") -> int:
         """Land a document as if it had been fetched from a source; returns its landing segment."""

@@ -60,6 +60,13 @@ def content_of(parcel: Parcel, suffix: str) -> bytes:
     """The transform's output, or the feed in the format of the suffix."""
     if parcel.transformed is not None:
         return parcel.transformed.text.encode("utf-8", "replace")
+    format_ = format_of(suffix)
+    written = render(parcel.view, format_, parcel.destination.address)
+    return standing_alone(written, parcel.destination.address) if format_ is Format.PAGE else written
+
+
+def format_of(suffix: str) -> Format:
+    """The format that a suffix stands for; raises DeliveryError, final, for one that stands for none."""
     format_ = _FORMATS.get(suffix.lower())
     if format_ is None:
         raise DeliveryError(
@@ -67,8 +74,7 @@ def content_of(parcel: Parcel, suffix: str) -> bytes:
             is_final=True,
             hint=f"one of {', '.join(_FORMATS)}, or apply a stylesheet",
         )
-    written = render(parcel.view, format_, parcel.destination.address)
-    return standing_alone(written, parcel.destination.address) if format_ is Format.PAGE else written
+    return format_
 
 
 def replace_file(path: Path, content: bytes, mark: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from feedweir.catalog import Catalog
+from feedweir.deliver.stylesheets import Stylesheets
 from feedweir.errors import LanguageError
 from feedweir.keeper.names import DefinedNames
 from feedweir.keeper.statements import asking, feeds, showing, subscriptions
@@ -35,13 +36,19 @@ Answer = Callable[[Node | PlanQuestion], Outcome]
 
 
 def execute(
-    catalog: Catalog, text: str, now: datetime, *, owner: str = "", answer: Answer | None = None
+    catalog: Catalog,
+    text: str,
+    now: datetime,
+    *,
+    owner: str = "",
+    answer: Answer | None = None,
+    stylesheets: Stylesheets | None = None,
 ) -> tuple[Outcome, ...]:
     """Carry out a script; what is asked is answered after it, so that asking holds up nobody who changes."""
     statements = parse(text)
     with catalog.transaction():
         _, definitions = catalog.feeds.definitions()
-        desk = Desk(catalog, DefinedNames(definitions), now, owner)
+        desk = Desk(catalog, DefinedNames(definitions), now, owner, stylesheets)
         done = [_carry_out(desk, statement) for statement in statements]
     advised = advice_for([one.name for one in statements if isinstance(one, CreateFeed)], desk)
     return tuple(_with_advice(_answered(one, answer), advised) for one in done)

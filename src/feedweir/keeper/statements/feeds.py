@@ -11,6 +11,7 @@ from feedweir.keeper.lease_records import with_hub
 from feedweir.keeper.renaming import renamed_query, renamed_statement
 from feedweir.keeper.source_states import paced
 from feedweir.keeper.statements.outcome import Desk, Outcome
+from feedweir.keeper.targets import check_stylesheet
 from feedweir.language import feeds_used, format_statement, parse
 from feedweir.language.statements import (
     EVERY_SOURCE,
@@ -31,6 +32,7 @@ def register(desk: Desk, statement: RegisterFeed) -> Outcome:
             f"{statement.name!r} is fetched: a stylesheet transforms feeds that are registered already",
             hint=f"register the address first, then: register feed THAT apply {statement.apply!r} as {statement.name}",
         )
+    check_stylesheet(statement.apply, desk.stylesheets, statement.place)
     statement = replace(statement, owner=statement.owner or desk.owner)
     _put(desk, _source(desk, statement), is_replaced=False)
     _pace(desk, statement)

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from feedweir.catalog import Catalog
+from feedweir.deliver.stylesheets import Stylesheets
 from feedweir.keeper.names import DefinedNames
 from feedweir.plan.nodes import Node
 
@@ -46,3 +47,5 @@ class Desk:
     names: DefinedNames
     now: datetime
     owner: str
+    stylesheets: Stylesheets | None = None
+    """What can be applied; None where that is not known."""

@@ -11,6 +11,7 @@ from feedweir.deliver.channels.webhook import new_secret
 from feedweir.errors import CatalogError
 from feedweir.keeper.scheduling import changed_schedule, check_schedule, kept_schedule, told_schedule
 from feedweir.keeper.statements.outcome import Desk, Outcome
+from feedweir.keeper.targets import check_stylesheet, check_target
 from feedweir.language import format_statement
 from feedweir.language.schedules import AT_ONCE
 from feedweir.language.statements import AlterSubscription, Channel, DropSubscription, Subscribe
@@ -19,6 +20,8 @@ from feedweir.language.statements import AlterSubscription, Channel, DropSubscri
 def subscribe(desk: Desk, statement: Subscribe) -> Outcome:
     _refuse_taken(desk, statement.name)
     check_schedule(statement.schedule, statement.place)
+    check_target(statement, statement.place)
+    check_stylesheet(statement.apply, desk.stylesheets, statement.place)
     new = _new(desk, replace(statement, owner=statement.owner or desk.owner), {})
     number = desk.catalog.subscriptions.add(new)
     name = statement.name or str(number)
@@ -50,6 +53,8 @@ def alter(desk: Desk, statement: AlterSubscription) -> Outcome:
     if new.channel == "stream":
         new = replace(new, schedule=AT_ONCE)
     if new != old:
+        check_target(new, statement.place)
+        check_stylesheet(statement.apply or "", desk.stylesheets, statement.place)
         if new.name != old.name:
             _refuse_taken(desk, new.name)
         desk.catalog.subscriptions.replace(record.id, _new(desk, new, record.options))
