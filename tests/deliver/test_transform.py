@@ -234,6 +234,38 @@ def test_a_stylesheet_cannot_reach_the_network(transformer: Transformer) -> None
     assert asked == []
 
 
+_EXSLT = "xmlns:e='http://exslt.org/common' extension-element-prefixes='e' version"
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("<xsl:value-of select=\"document('/etc/passwd')\"/>", "may not read /etc/passwd"),
+        ("<xsl:value-of select=\"document('http://x.y/z')\"/>", "may not read http://x.y/z"),
+        ("<e:document href='/a/b'>x</e:document>", "may not write /a/b"),
+        ("<xsl:apply-templates select='/'/>", "its templates call each other without end"),
+        ("&far;", "the entity far is not declared in the stylesheet itself"),
+    ],
+)
+def test_a_refusal_says_what_a_stylesheet_may_not_do(transformer: Transformer, body: str, words: str) -> None:
+    declared = "<!DOCTYPE a [<!ENTITY far SYSTEM 'file:///etc/hostname'>]>"
+    text = SHEET.replace("version", _EXSLT) % f"<xsl:template match='/'>{body}</xsl:template>"
+    complaint = result_or_complaint(transformer, (declared + text).encode())
+    assert complaint.startswith("the stylesheet failed: ")
+    assert complaint.endswith(words)
+
+
+def test_an_included_stylesheet_is_refused_by_its_name(transformer: Transformer) -> None:
+    complaint = result_or_complaint(transformer, sheet("<xsl:include href='http://x.y/z.xsl'/>"))
+    assert complaint == "the stylesheet failed: a stylesheet may not read http://x.y/z.xsl"
+
+
+def test_a_stylesheet_may_declare_entities_of_its_own(transformer: Transformer) -> None:
+    body = "<xsl:output method='text'/><xsl:template match='/'>a&nbsp;b</xsl:template>"
+    text = "<!DOCTYPE xsl:stylesheet [<!ENTITY nbsp '&#160;'>]>" + SHEET % body
+    assert transformer.apply(text.encode(), WITH_PHOTOS).text == "a\xa0b"
+
+
 TWICE = (
     "<xsl:template match='/'><xsl:call-template name='a'/></xsl:template><xsl:template name='a'>"
     "<xsl:param name='d' select='0'/><xsl:if test='$d &lt; 60'>"

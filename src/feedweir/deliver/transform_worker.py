@@ -23,6 +23,20 @@ etree: Any = _etree  # the stubs know too little of XSLT
 _XSL = "{http://www.w3.org/1999/XSL/Transform}"
 _MAX_KEPT = 32
 _SAYS_NOTHING = re.compile(r"(runtime |compilation |unknown )?error(,|$)")
+_CLEARER = tuple(
+    (re.compile(pattern), words)
+    for pattern, words in (
+        (
+            r"(?:Local|Network) file read for (?:string://__STRING__XSLT__)?(.*) refused",
+            r"a stylesheet may not read \1",
+        ),
+        (r"File write for (.*) refused", r"a stylesheet may not write \1"),
+        (r"(?s).*infinite template recursion.*", "its templates call each other without end"),
+        (r"Entity '(.*)' not defined.*", r"the entity \1 is not declared in the stylesheet itself"),
+        (r"Maximum entity amplification.*", "its entities grow too large"),
+    )
+)
+"""What the libraries say, and what a person understands."""
 _MEDIA_TYPES = {"text": "text/plain", "html": "text/html", "xml": "application/xml"}
 
 
@@ -33,8 +47,8 @@ class _NoResolver(_etree.Resolver):
         raise OSError(f"a stylesheet may not read {system_url}")
 
 
-def _parser() -> Any:
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+def _parser(*, entities: bool | str = False) -> Any:
+    parser = etree.XMLParser(resolve_entities=entities, no_network=True, load_dtd=False, huge_tree=False)
     parser.resolvers.add(_NoResolver())
     return parser
 
@@ -56,7 +70,8 @@ class Compiled:
 
 
 def _compile(text: bytes) -> tuple[Any, str]:
-    tree = etree.fromstring(text, _parser())
+    # Many stylesheets declare `nbsp` and its like; what is elsewhere is not loaded.
+    tree = etree.fromstring(text, _parser(entities="internal"))
     xslt = etree.XSLT(tree, access_control=etree.XSLTAccessControl.DENY_ALL)
     output = tree.find(f"{_XSL}output")
     given = {} if output is None else dict(output.attrib)
@@ -70,7 +85,7 @@ def answer(compiled: Compiled, request: dict[str, Any]) -> dict[str, Any]:
     etree.clear_error_log()
     try:
         xslt, media_type = compiled.of(request["stylesheet"].encode("utf-8"))
-    except (etree.XSLTParseError, etree.XMLSyntaxError, ValueError) as error:
+    except (etree.XSLTParseError, etree.XMLSyntaxError, ValueError, OSError) as error:
         return _failure(error)
     try:
         document = etree.fromstring(request["document"].encode("utf-8"), _parser())
@@ -86,9 +101,20 @@ def answer(compiled: Compiled, request: dict[str, Any]) -> dict[str, Any]:
 def _failure(error: Exception, log: Any = ()) -> dict[str, Any]:
     entries = [*log, *(getattr(error, "error_log", None) or ())]
     line = next((entry.line for entry in entries if entry.line), getattr(error, "lineno", 0) or 0)
+    if any(entry.type_name == "ERR_NO_MEMORY" for entry in entries):
+        return {"error": "it needs too much memory", "line": line}
     messages = [*(entry.message for entry in entries), str(error)]
-    said = list(dict.fromkeys(text for text in messages if text and not _SAYS_NOTHING.match(text)))
-    return {"error": "; ".join(said[:2])[:500] or messages[0] or type(error).__name__, "line": line}
+    said = [text for text in messages if text and not _SAYS_NOTHING.match(text)]
+    clear = [words for text in said if (words := _clearer(text)) != text]
+    shown = clear[:1] or list(dict.fromkeys(said))[:2]
+    return {"error": "; ".join(shown)[:500] or messages[0] or type(error).__name__, "line": line}
+
+
+def _clearer(text: str) -> str:
+    for pattern, words in _CLEARER:
+        if pattern.fullmatch(text):
+            return pattern.sub(words, text, count=1)
+    return text
 
 
 def _limit(memory_bytes: int) -> None:
