@@ -38,14 +38,16 @@ def in_order(rows, queries, keys, removed, other_rows, other_keys):  # type: ign
             last += 1
         if last - first > len(spare):
             spare = np.empty(2 * (last - first), np.int32)
-        end = _kept(queries, first, last, removed) if has_removed else last
-        _sort(queries, first, end, spare, counts, n_bits)
+        _sort(queries, first, last, spare, counts, n_bits)
         # others of earlier rows, then this row, then the others of this row among its keys
         n_before = _up_to(other_rows, n_taken, row)
         n_out = _put(other_rows, other_keys, n_taken, n_before, out_rows, out_keys, n_out)
         n_taken = _up_to(other_rows, n_before, row + 1)
         start = n_out
-        n_out = _put_queries(row, queries, first, end, keys, out_rows, out_keys, n_out)
+        if has_removed:
+            n_out = _put_others_than(removed, row, queries, first, last, keys, out_rows, out_keys, n_out)
+        else:
+            n_out = _put_queries(row, queries, first, last, keys, out_rows, out_keys, n_out)
         if n_taken > n_before:
             n_out = _put_among(row, other_keys, n_before, n_taken, out_rows, out_keys, start, n_out)
         first = last
@@ -83,6 +85,20 @@ def _put_queries(row, queries, first, last, keys, out_rows, out_keys, n_out):  #
         out_rows[uintp(n_out)] = row
         out_keys[uintp(n_out)] = key
         n_out += key != before
+        before = key
+    return n_out
+
+
+@njit(cache=True, nogil=True)
+def _put_others_than(removed, row, queries, first, last, keys, out_rows, out_keys, n_out):  # type: ignore[no-untyped-def]
+    """As `_put_queries`, without those that were removed, all of a key together: in order their bits lie nearer."""
+    before = ~keys[uint32(queries[uintp(first)])]
+    for i in range(first, last):
+        query = queries[uintp(i)]
+        key = keys[uint32(query)]
+        out_rows[uintp(n_out)] = row
+        out_keys[uintp(n_out)] = key
+        n_out += (key != before) & (is_set(removed, query) == 0)
         before = key
     return n_out
 
@@ -128,17 +144,6 @@ def keys_of_bits(bits, keys, first, limit):  # type: ignore[no-untyped-def]
                 query += 1
         query += 1
     return out[:n], query
-
-
-@njit(cache=True, nogil=True)
-def _kept(queries, first, last, removed):  # type: ignore[no-untyped-def]
-    """Move those of `queries[first:last]` that were not removed to the front; where they end."""
-    n = first
-    for i in range(first, last):
-        query = queries[uintp(i)]
-        queries[uintp(n)] = query
-        n += is_set(removed, query) == 0
-    return n
 
 
 @njit(cache=True, nogil=True)
