@@ -27,7 +27,7 @@ from feedweir.match.facts import texts_of
 from feedweir.match.formulas import Note
 from feedweir.match.matches import Matches
 from feedweir.match.parts import NO_LIMIT, PAIRS_AT_ONCE, joined
-from feedweir.match.removal_kernels import mark_removed
+from feedweir.match.removal_kernels import set_bits
 from feedweir.match.shared_words import translation_of
 from feedweir.plan.query import Query
 
@@ -36,12 +36,12 @@ _SEGMENTS_KEPT_OPEN = 64
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A part of a version: a compiled set without the queries of some keys."""
+    """A part of a version: a compiled set without some queries."""
 
     name: str
     size: int
     removed: Array
-    """Sorted keys."""
+    """Their numbers, sorted; with a query all others of its key are removed."""
 
 
 class SegmentedSet:
@@ -59,10 +59,10 @@ class SegmentedSet:
     @cached_property
     def _removed(self) -> tuple[Array, ...]:
         """Of each segment a bit for every query that was removed."""
-        return tuple(_bits(opened.index.keys, one.removed) for one, opened in self._parts())
+        return tuple(_bits(len(opened), one.removed) for one, opened in self._parts())
 
     def __len__(self) -> int:
-        return sum(segment.size - _count_in(opened, segment.removed) for segment, opened in self._parts())
+        return sum(segment.size - len(segment.removed) for segment in self.segments)
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -70,7 +70,7 @@ class SegmentedSet:
             note
             for segment, opened in self._parts()
             for note in opened.notes
-            if not is_among(np.array([note.key]), segment.removed)[0]
+            if not _is_removed(note.key, segment, opened)
         )
 
     def verified(self) -> SegmentedSet:
@@ -107,8 +107,9 @@ class SegmentedSet:
 
     def _limited_to(self, owner: str) -> tuple[tuple[IndexedSet, ...], tuple[Array, ...]]:
         sets = tuple(opened.limited_to(owner) for opened in self._sets)
-        pairs = zip(sets, self.segments, strict=True)
-        return sets, tuple(_bits(limited.index.keys, segment.removed) for limited, segment in pairs)
+        removed = (opened.index.keys[segment.removed] for segment, opened in self._parts())
+        numbers = (numbers_of(limited.index.keys, keys) for limited, keys in zip(sets, removed, strict=True))
+        return sets, tuple(_bits(len(limited), some) for limited, some in zip(sets, numbers, strict=True))
 
     def explain(self, item: Item, key: int) -> Explanation:
         return explained(
@@ -120,9 +121,7 @@ class SegmentedSet:
 
     def _with(self, key: int) -> list[IndexedSet]:
         """The segments from which a key has not been removed."""
-        return [
-            opened for segment, opened in self._parts() if not is_among(np.array([key]), segment.removed)[0]
-        ]
+        return [opened for segment, opened in self._parts() if not _is_removed(key, segment, opened)]
 
     def _parts(self) -> Iterable[tuple[Segment, IndexedSet]]:
         return zip(self.segments, self._sets, strict=True)
@@ -137,35 +136,26 @@ def opened_segment(root: Path, segment: Segment) -> IndexedSet:
     return _opened(str(path_of(root, segment)))
 
 
-def is_among(numbers: Array, known: Array) -> Array:
-    """For each number, whether it is one of the sorted known ones."""
-    if not len(known):
-        return np.zeros(len(numbers), bool)
-    places = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
-    is_there: Array = known[places] == numbers
-    return is_there
-
-
-def _bits(keys: Array, removed: Array) -> Array:
-    """A bit for every query whose key has been removed; nothing when none has."""
-    if not len(removed):
-        return NONE_REMOVED
-    bits = np.zeros((len(keys) + 7) // 8, np.uint8)
-    mark_removed(frozen(keys), frozen(removed), bits)
-    return frozen(bits)
-
-
-def _numbers_of(keys: Array, removed: Array) -> Array:
-    """The numbers of the queries of some keys; few are looked for among many, never the other way round."""
-    firsts, lasts = (np.searchsorted(keys, removed, side=side) for side in ("left", "right"))
+def numbers_of(keys: Array, some: Array) -> Array:
+    """The numbers of the queries of some sorted keys, in order; few are looked for among many."""
+    firsts, lasts = (np.searchsorted(keys, some, side=side) for side in ("left", "right"))
     counts = lasts - firsts
     ends = np.cumsum(counts)
     numbers: Array = np.arange(ends[-1] if len(ends) else 0) + np.repeat(firsts - ends + counts, counts)
-    return numbers
+    return numbers.astype(np.int32)
 
 
-def _count_in(opened: IndexedSet, removed: Array) -> int:
-    return len(_numbers_of(opened.index.keys, removed))
+def _is_removed(key: int, segment: Segment, opened: IndexedSet) -> bool:
+    return bool(np.isin(numbers_of(opened.index.keys, np.array([key])), segment.removed).any())
+
+
+def _bits(size: int, removed: Array) -> Array:
+    """A bit for every query that has been removed; nothing when none has."""
+    if not len(removed):
+        return NONE_REMOVED
+    bits = np.zeros((size + 7) // 8, np.uint8)
+    set_bits(frozen(removed), bits)
+    return frozen(bits)
 
 
 @lru_cache(maxsize=_SEGMENTS_KEPT_OPEN)

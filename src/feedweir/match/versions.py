@@ -145,7 +145,7 @@ def written(root: Path, table: pa.Table, how: How) -> list[Segment]:
     if not len(table):
         return []
     name = uuid4().hex
-    segment = Segment(name, len(table), np.empty(0, np.int64))
+    segment = Segment(name, len(table), np.empty(0, np.int32))
     path = path_of(root, segment)
     compile_set(table, path, frequencies=how.frequencies, trees=how.trees, progress=how.progress)
     return [segment]
