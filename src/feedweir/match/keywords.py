@@ -57,28 +57,26 @@ class Keywords:
 
 def keywords_of(table: pa.Table, excepted: Iterable[int] = (), *, with_attributes: bool = True) -> Keywords:
     """The plain queries of a table, but for some rows; all others are for the long way."""
-    rows = np.flatnonzero(_may_be_plain(table, excepted, with_attributes))
-    some = table.select(_COLUMNS) if len(rows) == len(table) else table.select(_COLUMNS).take(pa.array(rows))
-    lists = some.column("terms").combine_chunks()
+    may_be_plain = _may_be_plain(table, excepted, with_attributes)
+    lists = table.column("terms").combine_chunks()
     lengths = _lengths(lists)
-    scopes, scope_names = _scopes_of_terms(some, lengths)
-    # most terms are named by many: each is analysed once
-    terms = lists.flatten().dictionary_encode()
+    scopes, scope_names = _scopes_of_terms(table, lengths, may_be_plain)
+    terms = lists.flatten()
     tokens, places = analyse(terms.dictionary), terms.indices.to_numpy()
-    origins, source_names, is_clear = _origins(some.column("sources").combine_chunks())
+    origins, source_names, is_clear = _origins(table.column("sources").combine_chunks(), may_be_plain)
     is_odd = _sums((np.diff(tokens.offsets) != 1)[places] | (scopes == _NOT_TEXT))
     ends = np.cumsum(lengths)
-    is_plain = (is_odd[ends] == is_odd[ends - lengths]) & is_clear
+    is_plain = may_be_plain & (is_odd[ends] == is_odd[ends - lengths]) & is_clear
     # a term of no or several words shifts the tokens behind it, so plain terms are picked by their own offsets
     keep = np.repeat(is_plain, lengths)
     ids, words = _words_in(tokens, tokens.offsets[:-1][places[keep]])
     leaves, leaf_words, leaf_scopes = _leaves(ids, scopes[keep], len(words))
-    is_any = np.asarray(some.column("is_any"))[is_plain]
+    is_any = np.asarray(table.column("is_any"))[is_plain]
     counts = np.where(is_any, lengths[is_plain], 1)
     offsets = _sums(np.repeat(np.where(is_any, 1, lengths[is_plain]), counts))
     offsets, leaves = drop_repeats(offsets, leaves)
     return Keywords(
-        np.repeat(rows[is_plain], counts),
+        np.repeat(np.flatnonzero(is_plain), counts),
         offsets,
         leaves,
         leaf_words,
@@ -88,9 +86,6 @@ def keywords_of(table: pa.Table, excepted: Iterable[int] = (), *, with_attribute
         np.repeat(origins[is_plain], counts),
         source_names,
     )
-
-
-_COLUMNS = ["sources", "terms", "sizes", "attributes", "is_any"]
 
 
 def _may_be_plain(table: pa.Table, excepted: Iterable[int], with_attributes: bool) -> Array:
@@ -141,15 +136,15 @@ def _leaves(ids: Array, scopes: Array, n_words: int) -> tuple[Array, Array, Arra
     return leaves.astype(np.int32), pairs % n_words, pairs // n_words
 
 
-def _scopes_of_terms(some: pa.Table, lengths: Array) -> tuple[Array, tuple[str, ...]]:
-    """(for every term where it is looked for, as in `leaf_scopes`; the names of scopes)."""
+def _scopes_of_terms(table: pa.Table, lengths: Array, is_asked: Array) -> tuple[Array, tuple[str, ...]]:
+    """(for every term of some rows where it is looked for, as in `leaf_scopes`; the names of scopes)."""
     found = np.zeros(int(lengths.sum()), np.int64)
-    attributes = some.column("attributes").combine_chunks()
-    is_about_some = np.asarray(pc.is_valid(attributes))
+    attributes = table.column("attributes").combine_chunks()
+    is_about_some = is_asked & np.asarray(pc.is_valid(attributes))
     if not is_about_some.any():
         return found, ()
-    codes, names = _scopes_of_clauses(attributes.flatten())
-    sizes = some.column("sizes").combine_chunks()
+    codes, names = _scopes_of_clauses(attributes.filter(pa.array(is_about_some)).flatten())
+    sizes = table.column("sizes").combine_chunks()
     is_one_clause = is_about_some & np.asarray(pc.is_null(sizes))
     of_rows = sizes.filter(pa.array(is_about_some)).flatten().to_numpy()
     of_clauses = np.empty(len(codes), np.int64)
@@ -170,11 +165,11 @@ def _scopes_of_clauses(attributes: pa.Array) -> tuple[Array, tuple[str, ...]]:
     return np.array([*codes, 0], np.int64)[places], names
 
 
-def _origins(sources: pa.Array) -> tuple[Array, tuple[tuple[str, ...], ...], Array]:
-    """(of every row the place of its sources or -1, distinct sources, whether they could be told apart)."""
+def _origins(sources: pa.Array, is_asked: Array) -> tuple[Array, tuple[tuple[str, ...], ...], Array]:
+    """(of some rows the place of their sources or -1, distinct sources, whether they could be told apart)."""
     origins = np.full(len(sources), -1, np.int64)
     is_clear = np.ones(len(sources), bool)
-    is_some = _lengths(sources) > 0
+    is_some = is_asked & (_lengths(sources) > 0)
     if not is_some.any():
         return origins, (), is_clear
     has_mark = np.asarray(pc.match_substring(sources.flatten(), _BETWEEN))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Protocol
 
@@ -35,14 +35,23 @@ class KeywordQueries:
 
     def table(self) -> pa.Table:
         n = len(self.keys)
+        starts, no_names = np.zeros(n + 1, np.int32), pa.array([], pa.string())
         known = {
             "key": self.keys,
             "owner": pa.repeat("", n),
-            "sources": pa.ListArray.from_arrays(np.zeros(n + 1, np.int32), pa.array([], pa.string())),
-            "terms": self.terms,
+            "sources": pa.ListArray.from_arrays(starts, no_names),
+            "terms": _coded(self.terms),
+            # nulls of this type would be written with offsets for all rows in every batch
+            "attributes": pa.ListArray.from_arrays(starts, no_names, mask=pa.repeat(True, n)),
             "is_any": pa.repeat(False, n),
         }
         return pa.table([known.get(one.name, pa.nulls(n, one.type)) for one in SCHEMA], schema=SCHEMA)
+
+
+def _coded(terms: pa.Array) -> pa.Array:
+    """Lists of strings as lists of numbers into the distinct ones."""
+    offsets = np.concatenate([[0], np.cumsum(pc.fill_null(pc.list_value_length(terms), 0))])
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), terms.flatten().dictionary_encode())
 
 
 def table_of(queries: Iterable[Query] | KeywordQueries | pa.Table) -> pa.Table:
@@ -53,15 +62,33 @@ def table_of(queries: Iterable[Query] | KeywordQueries | pa.Table) -> pa.Table:
 
 
 def write_table(directory: Path, table: pa.Table) -> None:
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
     path = str(directory / FILE)
     with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, SCHEMA, options=options) as writer:
-        writer.write_table(table, max_chunksize=ROWS_PER_BATCH)
+        writer.write_table(_without_unused(table), max_chunksize=ROWS_PER_BATCH)
+
+
+def _without_unused(table: pa.Table) -> pa.Table:
+    """The same queries, with no terms listed that were only those of queries no longer there."""
+    lists = table.column("terms").combine_chunks()
+    terms = lists.flatten()
+    numbers = terms.indices.to_numpy()
+    is_used = np.bincount(numbers, minlength=len(terms.dictionary)) > 0
+    if is_used.all():
+        return table
+    coded = pa.DictionaryArray.from_arrays(
+        pa.array((np.cumsum(is_used) - 1)[numbers], pa.int32()), terms.dictionary.filter(pa.array(is_used))
+    )
+    offsets = np.concatenate([[0], np.cumsum(pc.fill_null(pc.list_value_length(lists), 0))])
+    again = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), coded, mask=pc.is_null(lists))
+    return table.set_column(table.schema.get_field_index("terms"), "terms", again)
 
 
 def read_table(directory: Path) -> pa.Table:
+    # merges go on beside matching: by threads they would be done sooner, and take twice the time of processors
+    options = pa.ipc.IpcReadOptions(use_threads=False)
     with pa.memory_map(str(directory / FILE)) as source:
-        return pa.ipc.open_file(source).read_all()
+        return pa.ipc.open_file(source, options=options).read_all()
 
 
 class Queries(Protocol):
@@ -89,9 +116,13 @@ class StoredQueries:
     """The queries of a set by number, read from disk in batches when asked for."""
 
     def __init__(self, directory: Path) -> None:
-        self._reader = pa.ipc.open_file(pa.memory_map(str(directory / FILE)))
-        self._batch = lru_cache(maxsize=16)(self._reader.get_batch)
+        self._file = pa.memory_map(str(directory / FILE))
+        self._batch = lru_cache(maxsize=16)(lambda number: self._reader.get_batch(number))
         self._known = lru_cache(maxsize=65536)(self._query)
+
+    @cached_property
+    def _reader(self) -> pa.ipc.RecordBatchFileReader:
+        return pa.ipc.open_file(self._file)
 
     def query(self, number: int) -> Query:
         return self._known(number)

@@ -3,7 +3,8 @@
 What asks for words only lies open, so that it can be compiled without an object for every query: `terms` in clauses of
 `sizes` terms, each clause about one of `attributes`; all of it is wanted, or any (`is_any`). Without `sizes` it is one
 clause, without `attributes` all are about the whole item; who wants everything has no terms. Any other predicate is
-kept as text. Nothing is lost: a query comes back as it was.
+kept as text. Nothing is lost: a query comes back as it was. Terms are numbers into a list of distinct ones: most are named
+by many, and so each is read, moved and analysed once.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ SCHEMA = pa.schema(
         ("key", pa.int64()),
         ("owner", pa.string()),
         ("sources", pa.list_(pa.string())),
-        ("terms", pa.list_(pa.string())),
+        ("terms", pa.list_(pa.dictionary(pa.int32(), pa.string()))),
         ("sizes", pa.list_(pa.int32())),
         ("attributes", pa.list_(pa.string())),
         ("is_any", pa.bool_()),
@@ -61,16 +62,14 @@ def _wording(parts: tuple[Predicate, ...], is_any: bool) -> Wording | None:
     for part in parts:
         if type(part) is not Contains or part.at_least != (1 if is_any else len(part.terms)):
             return None
-        for term in part.terms:
-            if term.is_prefix or not term.text.isprintable():
-                return None  # half a character cannot be in a column
-            terms.append(term.text)
+        terms += [term.text for term in part.terms if not term.is_prefix]
         sizes.append(len(part.terms))
         attributes.append(part.attribute)
-    if 0 in sizes or any(name is not None and not name.isprintable() for name in attributes):
+    names = [name for name in attributes if name is not None]
+    # half a character cannot be in a column
+    if 0 in sizes or len(terms) < sum(sizes) or not "".join(terms + names).isprintable():
         return None
-    is_about_all = attributes.count(None) == len(attributes)
-    return Wording(terms, None if len(sizes) == 1 else sizes, None if is_about_all else attributes, is_any)
+    return Wording(terms, None if len(sizes) == 1 else sizes, attributes if names else None, is_any)
 
 
 def predicate_of(wording: Wording) -> Predicate:
