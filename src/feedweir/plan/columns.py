@@ -3,8 +3,8 @@
 What asks for words only lies open, so that it can be compiled without an object for every query: `terms` in clauses of
 `sizes` terms, each clause about one of `attributes`; all of it is wanted, or any (`is_any`). Without `sizes` it is one
 clause, without `attributes` all are about the whole item; who wants everything has no terms. Any other predicate is
-kept as text. Nothing is lost: a query comes back as it was. Terms are numbers into a list of distinct ones: most are named
-by many, and so each is read, moved and analysed once.
+kept as text. Nothing is lost: a query comes back as it was. Terms are numbers into a list of distinct ones, as most are
+named by many: so each is read, moved and analysed once.
 """
 
 from __future__ import annotations
