@@ -23,7 +23,7 @@ from feedweir.match.atom_kernels import (
 )
 from feedweir.match.check_kernels import TRUE, UNKNOWN, room_for_checks, verdict_of
 
-_ONE, _U3 = np.uint32(1), np.uint32(3)
+_ONE, _TWO, _U3 = np.uint32(1), np.uint32(2), np.uint32(3)
 _LINE = np.uint32(16)
 """Numbers of a block in a line of the cache."""
 
@@ -120,17 +120,41 @@ def _entered(blocks, bits, places, n_places, queries, n_found, chosen):  # type:
         place = places[uintp(i)]
         n_here = uint32(blocks[place])
         n_children = uint32(blocks[place + _ONE])
-        place += uint32(2)
+        place += _TWO
         for k in range(n_here):
             queries[uintp(n_found)] = blocks[place + uint32(k)]
             n_found += 1
         place += n_here
-        # without a branch per child: whether one is satisfied is hard to foresee
+        # without a branch per child: whether one is satisfied is hard to foresee, and so is the end of a short loop
+        if n_children <= _TWO:
+            n_chosen = _chosen_of_two(blocks, bits, place, n_children, chosen, n_chosen)
+            continue
         for k in range(n_children):
             child = place + uint32(k)
             chosen[uintp(n_chosen)] = child + n_children
             n_chosen += is_set(bits, blocks[child])
     return n_found, n_chosen
+
+
+@njit(forceinline=True)
+def _chosen_of_two(blocks, bits, place, n_children, chosen, n_chosen):  # type: ignore[no-untyped-def]
+    """Choose those of two children at most that are satisfied: how many are chosen then."""
+    first = blocks[place] if n_children > 0 else np.int32(0)
+    second = blocks[place + _ONE] if n_children > 1 else np.int32(0)
+    chosen[uintp(n_chosen)] = place + n_children
+    n_chosen += (n_children > 0) & (is_set(bits, first) != 0)
+    chosen[uintp(n_chosen)] = place + n_children + _ONE
+    n_chosen += (n_children > 1) & (is_set(bits, second) != 0)
+    return n_chosen
+
+
+@njit(forceinline=True)
+def _has_checks(queries, first, last):  # type: ignore[no-untyped-def]
+    """Whether one of these is a check: by the signs of all together, many at a time."""
+    together = np.int32(0)
+    for i in range(first, last):
+        together |= queries[uintp(i)]
+    return together < 0
 
 
 @njit(forceinline=True)
@@ -226,7 +250,7 @@ def match_rows(  # type: ignore[no-untyped-def]
     n_tests = 0
     n_candidates = 0
     n_checks = 0
-    has_more = len(costs) > 0 or len(checks.queries) > 0
+    has_costs, has_checks = len(costs) > 0, len(checks.queries) > 0
     stopped_at = first
     for row in range(first, len(values.offsets) - 1):
         if n_asked >= limit:
@@ -265,12 +289,15 @@ def match_rows(  # type: ignore[no-untyped-def]
             break
         n_candidates += n_found - n_before
         # 3. what atoms could not decide
-        if has_more:
+        if has_checks and _has_checks(queries, n_before, n_found):
             n_found, n_asked, asked_rows, asked_checks, n_run = _decided(
                 checks, bits, row, streams, values, n_words, room, costs, queries, n_before, n_found,
                 asked_rows, asked_checks, n_asked,
             )  # fmt: skip
             n_checks += n_run
+        elif has_costs:
+            for i in range(n_before, n_found):
+                costs[uint32(queries[uintp(i)])] += 1
         if n_found > len(rows):
             rows = sized(rows, n_before, len(queries))
         for i in range(n_before, n_found):
