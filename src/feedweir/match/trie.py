@@ -9,7 +9,13 @@ import numpy.typing as npt
 
 from feedweir.match.arrays import frozen
 from feedweir.match.match_kernels import Trie
-from feedweir.match.trie_kernels import lay_blocks, order_for_sharing, put_in_order, put_rarest_first
+from feedweir.match.trie_kernels import (
+    grouped_by_first,
+    lay_blocks,
+    order_for_sharing,
+    put_in_order,
+    put_rarest_first,
+)
 
 MAX_DEPTH = 9
 """Atoms of one conjunction that the trie tests; a longer one has the others verified by its check."""
@@ -23,7 +29,7 @@ def trie_of(offsets: Numbers, atoms: Numbers, entries: Numbers, probabilities: N
     `probabilities` are those of all atoms. `atoms` is put in order in place.
     """
     put_rarest_first(offsets, atoms, probabilities)
-    order = np.argsort(atoms[offsets[:-1]], kind="stable").astype(np.int32)
+    order = grouped_by_first(offsets, atoms, len(probabilities))
     order_for_sharing(order, offsets, atoms, probabilities)
     put_in_order(order, offsets, atoms)
     roots = np.full(len(probabilities), -1, np.int32)

@@ -150,6 +150,32 @@ def _shape(order, first, last, depth, offsets, atoms):  # type: ignore[no-untype
     return n_entries, n_children
 
 
+@njit(inline="always")
+def _queued(queue, place, order, first, last, depth, at, offsets, atoms):  # type: ignore[no-untyped-def]
+    """Queue a node whose block is to lie at a place; how long that will be."""
+    n_entries, n_children = _shape(order, first, last, depth, offsets, atoms)
+    queue[place, 0], queue[place, 1], queue[place, 2], queue[place, 3] = first, last, depth, at
+    queue[place, 4], queue[place, 5] = n_entries, n_children
+    return 2 + n_entries + 2 * n_children
+
+
+@njit(cache=True)
+def grouped_by_first(offsets, atoms, n_atoms):  # type: ignore[no-untyped-def]
+    """The numbers of conjunctions by the first atom of each; those of one atom keep their order."""
+    n = len(offsets) - 1
+    places = np.zeros(n_atoms + 1, np.int64)
+    for one in range(n):
+        places[atoms[offsets[one]] + 1] += 1
+    for atom in range(n_atoms):
+        places[atom + 1] += places[atom]
+    order = np.empty(n, np.int32)
+    for one in range(n):
+        root = atoms[offsets[one]]
+        order[places[root]] = one
+        places[root] += 1
+    return order
+
+
 @njit(cache=True)
 def lay_blocks(order, offsets, atoms, entries, roots, blocks):  # type: ignore[no-untyped-def]
     """Write the blocks of every root together, its own first, level by level; `roots[atom]` becomes where. How long
@@ -158,7 +184,7 @@ def lay_blocks(order, offsets, atoms, entries, roots, blocks):  # type: ignore[n
     A node is a stretch of `order`, in which conjunctions lie that begin alike. A child that has one query and nothing
     else needs no block.
     """
-    queue = np.empty((256, 4), np.int32)
+    queue = np.empty((256, 6), np.int32)
     at = 0
     n = len(order)
     first = 0
@@ -168,14 +194,12 @@ def lay_blocks(order, offsets, atoms, entries, roots, blocks):  # type: ignore[n
         while last < n and atoms[offsets[order[last]]] == root:
             last += 1
         roots[root] = at
-        n_entries, n_children = _shape(order, first, last, 1, offsets, atoms)
-        queue[0, 0], queue[0, 1], queue[0, 2], queue[0, 3] = first, last, 1, at
-        at += 2 + n_entries + 2 * n_children
+        at += _queued(queue, 0, order, first, last, 1, at, offsets, atoms)
         head, tail = 0, 1
         while head < tail:
             k, end, depth, place = queue[head, 0], queue[head, 1], queue[head, 2], queue[head, 3]
+            n_entries, n_children = queue[head, 4], queue[head, 5]
             head += 1
-            n_entries, n_children = _shape(order, k, end, depth, offsets, atoms)
             blocks[place] = n_entries
             blocks[place + 1] = n_children
             for i in range(n_entries):
@@ -183,7 +207,7 @@ def lay_blocks(order, offsets, atoms, entries, roots, blocks):  # type: ignore[n
             slot = place + 2 + n_entries
             k += n_entries
             if tail + n_children > len(queue):
-                longer = np.empty((2 * len(queue) + n_children, 4), np.int32)
+                longer = np.empty((2 * len(queue) + n_children, 6), np.int32)
                 longer[:tail] = queue[:tail]
                 queue = longer
             while k < end:
@@ -198,10 +222,8 @@ def lay_blocks(order, offsets, atoms, entries, roots, blocks):  # type: ignore[n
                 blocks[slot + n_children] = entry if is_single else ~at
                 slot += 1
                 if not is_single:
-                    inner, below = _shape(order, start, k, depth + 1, offsets, atoms)
-                    queue[tail, 0], queue[tail, 1], queue[tail, 2], queue[tail, 3] = start, k, depth + 1, at
+                    at += _queued(queue, tail, order, start, k, depth + 1, at, offsets, atoms)
                     tail += 1
-                    at += 2 + inner + 2 * below
         first = last
     return at
 
