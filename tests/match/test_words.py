@@ -15,7 +15,7 @@ from feedweir.match import Frequencies, KeywordQueries, dictionary
 from feedweir.match.dictionary import dictionary_of, entries_of_tokens, known_tokens
 from feedweir.match.keywords import keywords_of
 from feedweir.match.lexicon import Lexicon, lexicon_of
-from feedweir.match.shared_words import LookedUp, translated_entries, translation_of
+from feedweir.match.shared_words import LookedUp, translated_entries, translated_once, translation_of
 from feedweir.match.store import table_of
 
 WORDS = ("a", "of", "storm", "harbour", "überfahrt", "internationalisation", "internationalisations", "海")
@@ -73,6 +73,11 @@ def test_what_a_filter_or_a_translation_finds_is_what_looking_up_finds(
     tokens = analyse(pa.array(texts, pa.string()))
     translated = translated_entries(small, translation_of(large, small), LookedUp(large, {"t": tokens}))
     assert translated.tolist() == entries_of_tokens(small, tokens).tolist()
+    once = translated_once(small, translation_of(large, small), LookedUp(large, {"t": tokens}), ("t",))
+    assert [set().union(*(entries[offsets[row] : offsets[row + 1]].tolist() for offsets, entries in once))
+            for row in range(len(texts))] == [set(row) for row in expected(few, texts)]  # fmt: skip
+    known_to_both, *_ = once
+    assert len(known_to_both[1]) == sum(len(set(row)) for row in expected(sorted({*few} & {*many}), texts))
     if few:
         offsets, entries, places = known_tokens(small, tokens)
         assert [entries[start:end].tolist() for start, end in pairwise(offsets)] == expected(few, texts)
