@@ -17,7 +17,7 @@ from feedweir.items.schema import batch_of
 from feedweir.match import Work, apply_changes, create_segmented, matches, open_version, prepare_merge
 from feedweir.match.arrays import frozen
 from feedweir.match.changes import PreparedMerge, finish_merge
-from feedweir.match.pair_kernels import in_order, merge_pairs
+from feedweir.match.pair_kernels import REMOVED, in_order, merge_pairs
 from feedweir.match.segments import opened_segment
 from feedweir.plan.query import Query
 from tests.match.generated import items, queries
@@ -81,14 +81,14 @@ def test_pairs_are_put_in_order_without_what_was_removed_and_with_those_found_be
 ) -> None:
     keys = sorted(some_keys)
     gone = {keys[query] for query in removed}  # whole keys are removed, whatever number of queries share one
-    bits = np.packbits([key in gone for key in keys], bitorder="little") if gone else np.empty(0, np.uint8)
+    marked = np.array([int(REMOVED) if key in gone else key for key in keys])
     by_row = sorted(found, key=lambda pair: pair[0])
     rows, asked = (np.array([pair[side] for pair in by_row], np.int32) for side in (0, 1))
     others = sorted(set(beside))
     other_rows = np.array([row for row, _ in others], np.int32)
     other_keys = np.array([key for _, key in others], np.int64)
     kept = {(row, keys[query]) for row, query in found if keys[query] not in gone}
-    ordered = in_order(rows, asked, frozen(np.array(keys)), frozen(bits), other_rows, other_keys)
+    ordered = in_order(rows, asked, frozen(marked), other_rows, other_keys)
     assert list(zip(*(column.tolist() for column in ordered), strict=True)) == sorted(kept | set(others))
 
 
@@ -96,13 +96,13 @@ def test_segments_together_do_the_work_of_each_and_the_pairs_of_the_largest_are_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "set"
-    create_segmented(root, [word_query(key, f"w{key % 7}") for key in range(2000)])
+    create_segmented(root, [word_query(key, f"w{key % 7}") for key in range(8000)])
     for number in (0, 1):
-        size = 100 if number == 0 else 10
-        first = 5000 + 1000 * number
+        size = 200 if number == 0 else 5
+        first = 10_000 + 1000 * number
         apply_changes(root, [word_query(first + key, f"w{key % 7}") for key in range(size)], [number])
     changed = open_version(root)
-    assert [segment.size for segment in changed.segments] == [2000, 100, 10]
+    assert [segment.size for segment in changed.segments] == [8000, 200, 5]
     copied: list[int] = []
 
     def counted(*pairs: Any) -> Any:

@@ -26,6 +26,7 @@ from feedweir.match.formulas import Note, Progress
 from feedweir.match.index import Index, load_index, save_index
 from feedweir.match.matches import Matches
 from feedweir.match.meaning import Reading, holds
+from feedweir.match.pair_kernels import REMOVED
 from feedweir.match.parts import NO_LIMIT, PAIRS_AT_ONCE, Finding, joined, parts_of
 from feedweir.match.sealed import open_sealed, write_sealed
 from feedweir.match.selectivity import Frequencies
@@ -43,8 +44,7 @@ from feedweir.plan.query import Query
 
 NOTES = "notes.json"
 _OWNERS_KEPT = 64
-NONE_REMOVED = frozen(np.empty(0, np.uint8))
-NONE_SAMPLED = NONE_REMOVED
+NONE_SAMPLED = frozen(np.empty(0, np.uint8))
 
 
 class CompiledSet(Protocol):
@@ -134,19 +134,19 @@ def compiled_in_memory(
 
 def answered(
     sets: Sequence[IndexedSet],
-    removed: Sequence[Array],
+    keys: Sequence[Array],
     asking: Asking,
     counters: Counters | None,
     translations: Sequence[Array | None] = (),
 ) -> Iterator[Matches]:
-    """What several sets answer together, each without what was removed from it (a bit for each query, or none).
+    """What several sets answer together, each for its queries' keys, without those that were removed.
 
     `translations` lead from the words that have been looked up to those of each.
     """
     words = translations or [None] * len(sets)
     asked = [
-        each.findings(asking, bits, translation)
-        for each, bits, translation in zip(sets, removed, words, strict=True)
+        each.findings(asking, some, translation)
+        for each, some, translation in zip(sets, keys, words, strict=True)
     ]
     together = [finding for findings, _ in asked for finding in findings]
     for part in parts_of(together, asking.items.num_rows, asking.limit):
@@ -154,18 +154,9 @@ def answered(
             counters.add_hits(part, asking.items)
         yield part
     if counters is not None:
-        for each, bits, (_, costs) in zip(sets, removed, asked, strict=True):
-            spent = np.flatnonzero(_kept(costs, bits))
-            counters.add_costs(each.index.keys[spent], costs[spent])
-
-
-def _kept(costs: Array, removed: Array) -> Array:
-    """Costs without those of removed queries."""
-    if not len(removed):
-        return costs
-    is_removed = np.unpackbits(removed, count=len(costs), bitorder="little")
-    kept: Array = np.where(is_removed, 0, costs)
-    return kept
+        for some, (_, costs) in zip(keys, asked, strict=True):
+            spent = np.flatnonzero((costs > 0) & (some != REMOVED))
+            counters.add_costs(some[spent], costs[spent])
 
 
 class IndexedSet:
@@ -200,12 +191,12 @@ class IndexedSet:
     ) -> Iterator[Matches]:
         found = self if owner is None else self.limited_to(owner)
         asking = Asking(items, texts_of(items, found.fields), is_sampled, counters is not None, limit)
-        return answered([found], [NONE_REMOVED], asking, counters)
+        return answered([found], [found.index.keys], asking, counters)
 
     def match_texts(self, items: pa.RecordBatch, texts: Texts) -> Matches:
         """As `match`, for a batch whose texts have been analysed."""
         asking = Asking(items, texts, NONE_SAMPLED, False, NO_LIMIT)
-        return joined(answered([self], [NONE_REMOVED], asking, None))
+        return joined(answered([self], [self.index.keys], asking, None))
 
     def limited_to(self, owner: str) -> IndexedSet:
         """Only what concerns an owner, compiled by itself and kept: the others' queries are not touched at all."""
@@ -228,9 +219,9 @@ class IndexedSet:
         return [(number, self._queries.query(number)) for number in range(first, last)]
 
     def findings(
-        self, asking: Asking, removed: Array, translation: Array | None = None
+        self, asking: Asking, keys: Array, translation: Array | None = None
     ) -> tuple[list[Finding], Array]:
-        """The ways to find queries, without some of them (a bit each); and what is to become of costs."""
+        """The ways to find queries, which have these keys, if not removed; and what is to become of costs."""
         index, items = self.index, asking.items
         streams, values = as_arguments(
             streams_of(index, asking.texts, translation), values_of_batch(index, items)
@@ -244,7 +235,7 @@ class IndexedSet:
             counted = nothing_counted(index)
             ways.append(ByTrees(index, trees, streams, values, costs, asking.is_sampled, counted))
         tell = partial(self._told, items)
-        return [Finding(way, index.keys, removed, tell) for way in ways], costs
+        return [Finding(way, keys, tell) for way in ways], costs
 
     def _told(
         self, items: pa.RecordBatch, rows: Array, queries: Array

@@ -10,17 +10,18 @@ from feedweir.match.atom_kernels import is_set
 _FEW, _MANY = 32, 400
 """Numbers up to which insertion sorts fastest; from which on wide digits pay."""
 _DIGIT, _WIDE_DIGIT = 8, 11
+REMOVED = np.int64(-(2**63))
+"""In place of the key of a query that was removed: where keys are read anyway, that costs nothing."""
 
 
 @njit(cache=True, nogil=True)
-def in_order(rows, queries, keys, removed, other_rows, other_keys):  # type: ignore[no-untyped-def]
+def in_order(rows, queries, keys, other_rows, other_keys):  # type: ignore[no-untyped-def]
     """Pairs that come row by row, as (rows, keys) sorted within each row and each once; it works in their place.
 
-    `removed` is empty, or a bit for each query that is not to be reported. The other pairs, which are few and in order,
-    are put among them on the way: a list of millions is not copied for their sake.
+    Queries whose key is `REMOVED` are left out. The other pairs, which are few and in order, are put among them on the
+    way: a list of millions is not copied for their sake.
     """
     n, n_others = len(rows), len(other_rows)
-    has_removed = len(removed) > 0
     out_rows = np.empty(n + n_others, np.int32)
     out_keys = np.empty(n + n_others, np.int64)
     spare = np.empty(0, np.int32)
@@ -44,10 +45,7 @@ def in_order(rows, queries, keys, removed, other_rows, other_keys):  # type: ign
         n_out = _put(other_rows, other_keys, n_taken, n_before, out_rows, out_keys, n_out)
         n_taken = _up_to(other_rows, n_before, row + 1)
         start = n_out
-        if has_removed:
-            n_out = _put_others_than(removed, row, queries, first, last, keys, out_rows, out_keys, n_out)
-        else:
-            n_out = _put_queries(row, queries, first, last, keys, out_rows, out_keys, n_out)
+        n_out = _put_queries(row, queries, first, last, keys, out_rows, out_keys, n_out)
         if n_taken > n_before:
             n_out = _put_among(row, other_keys, n_before, n_taken, out_rows, out_keys, start, n_out)
         first = last
@@ -78,27 +76,13 @@ def _put(rows, keys, first, last, out_rows, out_keys, n_out):  # type: ignore[no
 
 @njit(cache=True, nogil=True)
 def _put_queries(row, queries, first, last, keys, out_rows, out_keys, n_out):  # type: ignore[no-untyped-def]
-    """Put down the keys of a row's sorted queries, each once; how many pairs there are then."""
+    """Put down the keys of a row's sorted queries, each once, but for those removed; how many pairs there are then."""
     before = ~keys[uint32(queries[uintp(first)])]  # another key than the first
     for i in range(first, last):
         key = keys[uint32(queries[uintp(i)])]
         out_rows[uintp(n_out)] = row
         out_keys[uintp(n_out)] = key
-        n_out += key != before
-        before = key
-    return n_out
-
-
-@njit(cache=True, nogil=True)
-def _put_others_than(removed, row, queries, first, last, keys, out_rows, out_keys, n_out):  # type: ignore[no-untyped-def]
-    """As `_put_queries`, without those that were removed, all of a key together: in order their bits lie nearer."""
-    before = ~keys[uint32(queries[uintp(first)])]
-    for i in range(first, last):
-        query = queries[uintp(i)]
-        key = keys[uint32(query)]
-        out_rows[uintp(n_out)] = row
-        out_keys[uintp(n_out)] = key
-        n_out += (key != before) & (is_set(removed, query) == 0)
+        n_out += (key != before) & (key != REMOVED)
         before = key
     return n_out
 
@@ -137,7 +121,7 @@ def keys_of_bits(bits, keys, first, limit):  # type: ignore[no-untyped-def]
         if query & 7 == 0 and bits[query >> 3] == 0:
             query += 8
             continue
-        if is_set(bits, query):
+        if is_set(bits, query) and keys[query] != REMOVED:
             out[n] = keys[query]
             n += 1
             while query + 1 < n_queries and keys[query + 1] == keys[query]:
@@ -160,23 +144,32 @@ def _sort(numbers, first, last, spare, counts, n_bits):  # type: ignore[no-untyp
             numbers[uintp(j)] = number
         return
     width = _WIDE_DIGIT if n > _MANY else _DIGIT
+    for shift in range(0, n_bits, 2 * width):
+        _by_digit(numbers, first, n, spare, 0, counts, shift, width)
+        if shift + width < n_bits:
+            _by_digit(spare, 0, n, numbers, first, counts, shift + width, width)
+        else:
+            for i in range(n):
+                numbers[uintp(first + i)] = spare[uintp(i)]
+
+
+@njit(cache=True, nogil=True)
+def _by_digit(numbers, first, n, target, at, counts, shift, width):  # type: ignore[no-untyped-def]
+    """Put `n` numbers from `first` on in the order of one digit, equal ones as they were, to `target` from `at` on."""
     mask = uint32((1 << width) - 1)
-    for shift in range(0, n_bits, width):
-        counts[: 1 << width] = 0
-        for i in range(first, last):
-            counts[(uint32(numbers[uintp(i)]) >> uint32(shift)) & mask] += uint32(1)
-        total = uint32(0)
-        for digit in range(1 << width):
-            here = counts[uintp(digit)]
-            counts[uintp(digit)] = total
-            total += here
-        for i in range(first, last):
-            number = numbers[uintp(i)]
-            digit = (uint32(number) >> uint32(shift)) & mask
-            spare[counts[digit]] = number
-            counts[digit] += uint32(1)
-        for i in range(n):
-            numbers[uintp(first + i)] = spare[uintp(i)]
+    counts[: 1 << width] = 0
+    for i in range(first, first + n):
+        counts[(uint32(numbers[uintp(i)]) >> uint32(shift)) & mask] += uint32(1)
+    total = uint32(at)
+    for digit in range(1 << width):
+        here = counts[uintp(digit)]
+        counts[uintp(digit)] = total
+        total += here
+    for i in range(first, first + n):
+        number = numbers[uintp(i)]
+        digit = (uint32(number) >> uint32(shift)) & mask
+        target[counts[digit]] = number
+        counts[digit] += uint32(1)
 
 
 @njit(cache=True, nogil=True)

@@ -34,8 +34,7 @@ class Finding(NamedTuple):
 
     way: Way
     keys: Array
-    removed: Array
-    """Empty, or a bit for each query that is not wanted."""
+    """Of the queries; `REMOVED` for one that is not wanted."""
     tell: Tell
 
 
@@ -90,7 +89,7 @@ def _ordered(finding: Finding, listed: Listed, beside: Matches = NOTHING) -> Mat
     if len(listed.asked_rows):
         held_rows, held_queries, failures = finding.tell(listed.asked_rows, listed.asked_queries)
         rows, queries = _row_by_row((rows, queries), (held_rows, held_queries))
-    found_rows, found_keys = in_order(rows, queries, finding.keys, finding.removed, beside.rows, beside.keys)
+    found_rows, found_keys = in_order(rows, queries, finding.keys, beside.rows, beside.keys)
     all_failures = {**dict(failures), **dict(beside.failures)}
     return Matches(found_rows, found_keys, listed.work + beside.work, tuple(sorted(all_failures.items())))
 
@@ -104,13 +103,11 @@ def _row_by_row(*pairs: tuple[Array, Array]) -> tuple[Array, Array]:
 
 def _wide(finding: Finding, row: int, limit: int) -> Iterator[Matches]:
     """The pairs of one row that has many."""
-    way, keys, removed, tell = finding
+    way, keys, tell = finding
     found, asked = (np.zeros((len(keys) + 7) // 8, np.uint8) for _ in range(2))
     work = way.marked(row, found, asked)
     asked &= ~found
     n_asked, failures = _tell_bits(row, found, asked, tell)
-    if len(removed):
-        found &= ~removed
     work = work + Work(asked=n_asked)
     query = 0
     while query < len(keys):

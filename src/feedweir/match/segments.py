@@ -13,7 +13,6 @@ import pyarrow as pa
 from feedweir.items.model import Item
 from feedweir.match.arrays import Array, frozen
 from feedweir.match.compiled import (
-    NONE_REMOVED,
     NONE_SAMPLED,
     Asking,
     IndexedSet,
@@ -26,8 +25,8 @@ from feedweir.match.explain import Explanation, explained
 from feedweir.match.facts import texts_of
 from feedweir.match.formulas import Note
 from feedweir.match.matches import Matches
+from feedweir.match.pair_kernels import REMOVED
 from feedweir.match.parts import NO_LIMIT, PAIRS_AT_ONCE, joined
-from feedweir.match.removal_kernels import set_bits
 from feedweir.match.shared_words import translation_of
 from feedweir.plan.query import Query
 
@@ -57,9 +56,9 @@ class SegmentedSet:
         return tuple(opened_segment(self.root, segment) for segment in self.segments)
 
     @cached_property
-    def _removed(self) -> tuple[Array, ...]:
-        """Of each segment a bit for every query that was removed."""
-        return tuple(_bits(len(opened), one.removed) for one, opened in self._parts())
+    def _keys(self) -> tuple[Array, ...]:
+        """Of each segment the keys of its queries, without what was removed."""
+        return tuple(_without(opened.index.keys, one.removed) for one, opened in self._parts())
 
     def __len__(self) -> int:
         return sum(segment.size - len(segment.removed) for segment in self.segments)
@@ -90,11 +89,11 @@ class SegmentedSet:
         counters: Counters | None = None,
         limit: int = PAIRS_AT_ONCE,
     ) -> Iterator[Matches]:
-        sets, removed = (self._sets, self._removed) if owner is None else self._limited_to(owner)
+        sets, keys = (self._sets, self._keys) if owner is None else self._limited_to(owner)
         largest, translations = self._words() if owner is None else (None, ())
         texts = texts_of(items, sorted({field for one in sets for field in one.fields}), largest)
         asking = Asking(items, texts, is_sampled, counters is not None, limit)
-        return answered(sets, removed, asking, counters, translations)
+        return answered(sets, keys, asking, counters, translations)
 
     def _words(self) -> tuple[Dictionary | None, list[Array | None]]:
         """The words of the largest segment, and their translations into those of the others."""
@@ -108,8 +107,8 @@ class SegmentedSet:
     def _limited_to(self, owner: str) -> tuple[tuple[IndexedSet, ...], tuple[Array, ...]]:
         sets = tuple(opened.limited_to(owner) for opened in self._sets)
         removed = (opened.index.keys[segment.removed] for segment, opened in self._parts())
-        numbers = (numbers_of(limited.index.keys, keys) for limited, keys in zip(sets, removed, strict=True))
-        return sets, tuple(_bits(len(limited), some) for limited, some in zip(sets, numbers, strict=True))
+        keys = ((limited.index.keys, gone) for limited, gone in zip(sets, removed, strict=True))
+        return sets, tuple(_without(some, numbers_of(some, gone)) for some, gone in keys)
 
     def explain(self, item: Item, key: int) -> Explanation:
         return explained(
@@ -149,13 +148,13 @@ def _is_removed(key: int, segment: Segment, opened: IndexedSet) -> bool:
     return bool(np.isin(numbers_of(opened.index.keys, np.array([key])), segment.removed).any())
 
 
-def _bits(size: int, removed: Array) -> Array:
-    """A bit for every query that has been removed; nothing when none has."""
+def _without(keys: Array, removed: Array) -> Array:
+    """The keys of queries, of which those of some numbers were removed."""
     if not len(removed):
-        return NONE_REMOVED
-    bits = np.zeros((size + 7) // 8, np.uint8)
-    set_bits(frozen(removed), bits)
-    return frozen(bits)
+        return keys
+    kept = keys.copy()
+    kept[removed] = REMOVED
+    return frozen(kept)
 
 
 @lru_cache(maxsize=_SEGMENTS_KEPT_OPEN)

@@ -82,9 +82,8 @@ class KeywordSet:
 
     def match(self, items: pa.RecordBatch) -> Matches:
         found = self.core.match(documents_of(self.words, items))
-        none = frozen(np.empty(0, np.uint8))
         queries = found.queries.copy()
-        return Matches(*in_order(found.rows, queries, frozen(self.keys), none, NOTHING.rows, NOTHING.keys))
+        return Matches(*in_order(found.rows, queries, frozen(self.keys), NOTHING.rows, NOTHING.keys))
 
 
 def keyword_set(queries: KeywordQueries, method: str = "auto") -> KeywordSet:
