@@ -162,7 +162,7 @@ def test_a_digest_arrives_with_text_html_and_the_headers_of_a_list(mailbox: Mail
     assert message["Subject"] == "MusePhotoStream: Muse in Paris"
     assert [part.get_content_type() for part in message.iter_parts()] == ["text/plain", "text/html"]
     text, html = (part.get_content() for part in message.iter_parts())
-    assert "photos: Muse live http://photos.example/1?a=b&c=d" in text
+    assert "photos: Muse live (MusicPhotos) http://photos.example/1?a=b&c=d" in text
     assert '<a href="http://news.example/1">Muse in Paris</a>' in html
     link = message["List-Unsubscribe"].strip(" <>")
     assert link.startswith("http://weir.example/unsubscribe/")

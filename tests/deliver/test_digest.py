@@ -37,8 +37,8 @@ def test_one_entry_gives_its_title_to_the_subject() -> None:
 
 def test_partners_stand_in_both_parts() -> None:
     made = digest(WITH_PHOTOS, HERE)
-    assert "Muse live http://photos.example/1?a=b&c=d" in made.text
-    assert '<a href="http://photos.example/1?a=b&amp;c=d">Muse live</a>' in made.html
+    assert "photos: Muse live (MusicPhotos) http://photos.example/1?a=b&c=d" in made.text
+    assert '<a href="http://photos.example/1?a=b&amp;c=d">Muse live</a> (MusicPhotos)' in made.html
 
 
 def test_the_way_out_is_in_both_parts() -> None:

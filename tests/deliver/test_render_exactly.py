@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from html import unescape
 from urllib.parse import urlsplit
 
+import pytest
 from hypothesis import given, settings
 from lxml import etree
 
@@ -15,7 +16,7 @@ from feedweir.deliver.identity import entry_id
 from feedweir.deliver.plain import excerpt, plain_text, rfc822, rfc3339
 from feedweir.deliver.render import Format, render
 from feedweir.deliver.rss import guarded
-from feedweir.deliver.view import FeedView
+from feedweir.deliver.view import EntryView, FeedView
 from feedweir.items.model import Item
 from feedweir.items.xml_characters import legal
 from tests.deliver.nasty_items import items, nasty_text, views
@@ -64,9 +65,10 @@ def test_rss_carries_every_attribute_exactly(view: FeedView) -> None:
         assert element.find("title") is not None or element.find("description") is not None
         media = element.findall("enclosure") + element.findall("{http://search.yahoo.com/mrss/}content")
         assert [each.get("url") for each in media] == [enclosure.url for enclosure in item.enclosures]
-        assert [each.get("url") for each in element.findall("source")] == (
-            [entry.source_url] if entry.source_url else []
-        )
+        # A source without an address of its own has its feed here.
+        assert [each.get("url") for each in element.findall("source")] == [
+            entry.source_url or HERE.feed(item.source, "rss")
+        ]
 
 
 @settings(max_examples=40, deadline=None)
@@ -127,6 +129,37 @@ def test_equal_short_identities_of_two_sources_stay_apart() -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     first, second = (entry_id(Item(source=source, identity="17", arrived=now)) for source in ("A", "B"))
     assert first != second
+
+
+@pytest.mark.parametrize("identity", ["post:17", "content:f54db2f4d8f81085", "id:1", "17"])
+def test_what_only_looks_like_an_iri_is_not_taken_for_the_same_thing_in_two_sources(identity: str) -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    first, second = (entry_id(Item(source=source, identity=identity, arrived=now)) for source in ("A", "B"))
+    assert first != second
+
+
+@pytest.mark.parametrize("identity", ["https://x.y/1", "tag:x.y,2026:1", "urn:isbn:0451450523"])
+def test_what_publishers_name_for_all_the_world_keeps_its_name(identity: str) -> None:
+    item = Item(source="A", identity=identity, arrived=datetime(2026, 1, 1, tzinfo=UTC))
+    assert entry_id(item) == identity
+
+
+def test_every_format_lists_all_sources_of_a_story() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    first, second, third = (
+        Item(source=name, identity=name, seq=seq, title="A story", link=link, arrived=now)
+        for seq, (name, link) in enumerate({"Alpha": "http://a/1", "Beta": "http://b/2", "Gamma": ""}.items())
+    )
+    told = EntryView(item=first, annotation=(("Stories.distinct", (second, third)),))
+    view = FeedView(name="Stories", updated=now, entries=(told,))
+    for format in Format:
+        body = render(view, format, HERE).decode()
+        assert all(name in body for name in ("Alpha", "Beta", "Gamma")), format
+        assert "http://b/2" in body or format is Format.PAGE
+    for body in (render(view, Format.RSS, HERE), render(view, Format.ATOM, HERE)):
+        links = etree.fromstring(body).iter(f"{ATOM}link")
+        related = [(link.get("href"), link.get("title")) for link in links if link.get("rel") == "related"]
+        assert related == [("http://b/2", "A story (Beta)"), (HERE.item(2), "A story (Gamma)")]
 
 
 @settings(max_examples=60, deadline=None)

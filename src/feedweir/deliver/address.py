@@ -24,6 +24,14 @@ class Address:
     def item(self, seq: int) -> str:
         return f"{self.base}/items/{seq}"
 
+    def source_feed(self, url: str, name: str, suffix: str) -> str:
+        """Where a source's feed is: at its own address, or here when it has none; empty when we have none either."""
+        return url or (self.feed(name, suffix) if self.base else "")
+
+    def item_link(self, link: str, seq: int) -> str:
+        """Where an item is read: at its own address, or here, likewise."""
+        return link or (self.item(seq) if self.base else "")
+
     def why(self, feed: str, seq: int) -> str:
         """Where it is told why an item is in a feed."""
         return f"{self.base}/v1/why?format=text&item={seq}&feed={quote(feed, safe='')}"

@@ -8,7 +8,7 @@ from feedweir import __version__
 from feedweir.deliver.address import Address
 from feedweir.deliver.identity import entry_id, source_id
 from feedweir.deliver.plain import language_tag, legal_values, rfc3339
-from feedweir.deliver.view import EntryView, FeedView
+from feedweir.deliver.view import EntryView, FeedView, partner_title
 from feedweir.deliver.xml_writer import (
     ATOM,
     XML,
@@ -30,7 +30,7 @@ def render_atom(view: FeedView, address: Address) -> bytes:
     feed = root(f"{_A}feed", {None: ATOM, **namespaces_of(extensions)})
     _describe(feed, view, address)
     for entry in view.entries:
-        _add_entry(feed, entry)
+        _add_entry(feed, entry, address)
     return to_bytes(feed)
 
 
@@ -52,7 +52,7 @@ def _describe(feed: etree._Element, view: FeedView, address: Address) -> None:
     child(feed, f"{_A}generator", "Feedweir", version=__version__)
 
 
-def _add_entry(feed: etree._Element, entry: EntryView) -> None:
+def _add_entry(feed: etree._Element, entry: EntryView, address: Address) -> None:
     item = entry.item
     element = child(feed, f"{_A}entry")
     if tag := language_tag(item.language):
@@ -64,9 +64,9 @@ def _add_entry(feed: etree._Element, entry: EntryView) -> None:
         child(child(element, f"{_A}author"), f"{_A}name", author)
     for category in legal_values(item.categories):
         child(element, f"{_A}category", term=category)
-    _add_links(element, entry)
+    _add_links(element, entry, address)
     _add_text(element, item)
-    _add_source(element, entry)
+    _add_source(element, entry, address)
     add_extensions(element, item.extensions)
     add_document(element, item)
 
@@ -78,15 +78,15 @@ def _add_dates(element: etree._Element, item: Item) -> None:
         child(element, f"{_A}published", rfc3339(item.published))
 
 
-def _add_links(element: etree._Element, entry: EntryView) -> None:
+def _add_links(element: etree._Element, entry: EntryView, address: Address) -> None:
     if entry.item.link:
         _link(element, "alternate", entry.item.link)
     for enclosure in entry.item.enclosures:
         length = str(enclosure.length) if enclosure.length else ""
         child(element, f"{_A}link", rel="enclosure", href=enclosure.url, type=enclosure.type, length=length)
     for partner in entry.partners:
-        if partner.link:
-            child(element, f"{_A}link", rel="related", href=partner.link, title=partner.title)
+        if href := address.item_link(partner.link, partner.seq):
+            child(element, f"{_A}link", rel="related", href=href, title=partner_title(partner))
 
 
 def _add_text(element: etree._Element, item: Item) -> None:
@@ -97,15 +97,17 @@ def _add_text(element: etree._Element, item: Item) -> None:
         child(element, f"{_A}content", item.content, type="html")
 
 
-def _add_source(element: etree._Element, entry: EntryView) -> None:
-    if not (entry.source_title or entry.source_url):
+def _add_source(element: etree._Element, entry: EntryView, address: Address) -> None:
+    """A source that is only pushed to has its feed here."""
+    url = address.source_feed(entry.source_url, entry.item.source, "atom")
+    if not (entry.source_title or url):
         return
     source = child(element, f"{_A}source")
     child(source, f"{_A}id", source_id("feed", entry.item.source))
     child(source, f"{_A}title", entry.source_name)
     child(source, f"{_A}updated", rfc3339(entry.item.arrived))
-    if entry.source_url:
-        _link(source, "self", entry.source_url)
+    if url:
+        _link(source, "self", url)
     if entry.source_link:
         _link(source, "alternate", entry.source_link)
 

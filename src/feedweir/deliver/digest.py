@@ -13,7 +13,7 @@ from feedweir.deliver.markup import Html, sanitised, tag, web_link
 from feedweir.deliver.page_feed import shown_title
 from feedweir.deliver.plain import excerpt, language_tag
 from feedweir.deliver.transform import Transformed
-from feedweir.deliver.view import EntryView, FeedView
+from feedweir.deliver.view import EntryView, FeedView, join_label
 from feedweir.items.model import Item
 from feedweir.items.xml_characters import legal
 
@@ -115,10 +115,12 @@ def _text_entry(entry: EntryView, zone: str) -> str:
     body = excerpt(item.summary or item.content, _EXCERPT_LENGTH)
     lines += [fill(body, _WIDTH)] if body and body != shown_title(item) else []
     lines += [legal(item.link)] if item.link else []
-    lines += [
-        f"  {name}: {legal(shown_title(each))} {legal(each.link)}".rstrip() for name, each in _partners(entry)
-    ]
+    lines += [f"  {_text_partner(name, each)}" for name, each in _partners(entry)]
     return "\n".join(lines) + "\n\n"
+
+
+def _text_partner(label: str, item: Item) -> str:
+    return f"{label}: {legal(shown_title(item))} ({legal(item.source)}) {legal(item.link)}".rstrip()
 
 
 def _html(view: FeedView, entries: tuple[EntryView, ...], address: Address, foot: Foot) -> tuple[str, ...]:
@@ -149,7 +151,10 @@ def _html_entry(entry: EntryView, zone: str, *, is_full: bool) -> str:
     item = entry.item
     text = item.content or item.summary
     shown = sanitised(text) if is_full else tag("p", excerpt(text, _EXCERPT_LENGTH))
-    partners = [tag("li", f"{name}: ", _html_link(each)) for name, each in _partners(entry)]
+    partners = [
+        tag("li", f"{name}: ", _html_link(each), f" ({legal(each.source)})")
+        for name, each in _partners(entry)
+    ]
     article = tag(
         "article",
         tag("h2", _html_link(item)),
@@ -180,7 +185,7 @@ def _provenance(entry: EntryView, zone: str) -> list[str]:
 
 
 def _partners(entry: EntryView) -> list[tuple[str, Item]]:
-    return [(name, item) for name, items in entry.annotation for item in items]
+    return [(join_label(name), item) for name, items in entry.annotation for item in items]
 
 
 def _moment(time: datetime, zone: str) -> str:

@@ -8,17 +8,18 @@ import uuid
 from feedweir.items.model import Item
 from feedweir.items.xml_characters import legal
 
-_ABSOLUTE_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\s<>\"{}|\\^`\x00-\x20]+")
+_NAMED_FOR_ALL = re.compile(r"(?i:https?|urn|tag):[^\s<>\"{}|\\^`\x00-\x20]+")
+"""IRIs whose authority makes them unique; a guid like `post:17` only looks like one."""
 _NAMESPACE = uuid.UUID("5d0f6a2e-7a1b-4c58-9a52-3f0c6f6b1d47")
 
 
 def entry_id(item: Item) -> str:
-    """The item's own identity where it is an absolute IRI, else a UUID made of its source and identity.
+    """The item's own identity where it is one for all the world, else a UUID made of its source and identity.
 
-    Short identities ("17") are unique within their source only, and a virtual feed mixes sources.
+    Short identities ("17", "post:17") are unique within their source only, and a virtual feed mixes sources.
     """
     identity = legal(item.identity)
-    if identity == item.identity and _ABSOLUTE_IRI.fullmatch(identity):
+    if identity == item.identity and _NAMED_FOR_ALL.fullmatch(identity):
         return identity
     return source_id(item.source, item.identity)
 

@@ -6,7 +6,7 @@ from feedweir.deliver.address import Address
 from feedweir.deliver.markup import Html, join, tag, web_link
 from feedweir.deliver.page import dotted, foreign, frame, moment
 from feedweir.deliver.plain import excerpt
-from feedweir.deliver.view import EntryView, FeedView
+from feedweir.deliver.view import EntryView, FeedView, join_label
 from feedweir.items.model import Item
 
 FORMATS = (
@@ -113,7 +113,7 @@ def category_list(item: Item) -> Html | None:
 def partner_list(entry: EntryView, address: Address) -> Html | None:
     """The items that this one was joined with, under the name of the join."""
     groups = [
-        join(tag("dt", identifier), tag("dd", [_partner(item, address) for item in items]))
+        join(tag("dt", join_label(identifier)), tag("dd", [_partner(item, address) for item in items]))
         for identifier, items in entry.annotation
         if items
     ]
@@ -121,7 +121,8 @@ def partner_list(entry: EntryView, address: Address) -> Html | None:
 
 
 def _partner(item: Item, address: Address) -> Html:
-    return tag("p", tag("a", foreign("bdi", shown_title(item)), href=address.item(item.seq)))
+    source = tag("a", foreign("bdi", item.source), href=address.page(item.source))
+    return tag("p", tag("a", foreign("bdi", shown_title(item)), href=address.item(item.seq)), " · ", source)
 
 
 def _host(link: str) -> str:

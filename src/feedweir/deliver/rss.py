@@ -11,7 +11,7 @@ from feedweir import __version__
 from feedweir.deliver.address import Address
 from feedweir.deliver.identity import entry_id
 from feedweir.deliver.plain import language_tag, rfc822, rfc3339
-from feedweir.deliver.view import EntryView, FeedView
+from feedweir.deliver.view import EntryView, FeedView, partner_title
 from feedweir.deliver.xml_writer import (
     ATOM,
     CONTENT,
@@ -38,7 +38,7 @@ def render_rss(view: FeedView, address: Address) -> bytes:
     channel = child(rss, "channel")
     _describe(channel, view, address)
     for entry in view.entries:
-        _add_item(channel, entry)
+        _add_item(channel, entry, address)
     return to_bytes(rss)
 
 
@@ -60,7 +60,7 @@ def _describe(channel: etree._Element, view: FeedView, address: Address) -> None
     child(channel, "generator", f"Feedweir {__version__}")
 
 
-def _add_item(channel: etree._Element, entry: EntryView) -> None:
+def _add_item(channel: etree._Element, entry: EntryView, address: Address) -> None:
     item = entry.item
     element = child(channel, "item")
     # RSS asks for a title or a description; an item that has neither is still an item.
@@ -75,10 +75,12 @@ def _add_item(channel: etree._Element, entry: EntryView) -> None:
     _add_dates(element, item)
     _add_enclosures(element, item.enclosures)
     children(element, f"{{{DC}}}language", [language_tag(item.language)])
-    _add_source(element, entry)
+    # A source that is only pushed to has its feed here.
+    if url := address.source_feed(entry.source_url, item.source, "rss"):
+        child(element, "source", entry.source_name, url=url)
     for partner in entry.partners:
-        if partner.link:
-            child(element, f"{{{ATOM}}}link", rel="related", href=partner.link, title=partner.title)
+        if href := address.item_link(partner.link, partner.seq):
+            child(element, f"{{{ATOM}}}link", rel="related", href=href, title=partner_title(partner))
     add_extensions(element, item.extensions)
     add_document(element, item)
 
@@ -104,11 +106,6 @@ def _add_enclosures(element: etree._Element, enclosures: tuple[Enclosure, ...]) 
     for enclosure in enclosures[1:]:
         size = str(enclosure.length) if enclosure.length else ""
         child(element, f"{{{MEDIA}}}content", url=enclosure.url, type=enclosure.type, fileSize=size)
-
-
-def _add_source(element: etree._Element, entry: EntryView) -> None:
-    if entry.source_url:
-        child(element, "source", entry.source_name, url=entry.source_url)
 
 
 def guarded(title: str) -> str:

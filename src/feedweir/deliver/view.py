@@ -36,6 +36,17 @@ class EntryView:
         return tuple(found.values())
 
 
+def join_label(identifier: str) -> str:
+    """What a reader is told of a join: its name, or what `distinct` means."""
+    return "also told by" if identifier.rpartition(".")[2] == "distinct" else identifier
+
+
+def partner_title(item: Item) -> str:
+    """A partner as a format tells of it that has one line for it: with the source it is from."""
+    title = " ".join(legal(item.title).split())
+    return f"{title} ({legal(item.source)})" if title else legal(item.source)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedView:
     """A feed with its latest entries, newest first."""

@@ -39,6 +39,7 @@
               <a href="{link}">
                 <xsl:value-of select="title"/>
               </a>
+              <xsl:value-of select="concat(' (', @source, ')')"/>
             </li>
           </xsl:for-each>
         </ul>

@@ -25,7 +25,7 @@
       <xsl:value-of select="concat(item/link, '&#10;')"/>
     </xsl:if>
     <xsl:for-each select="annotation/item">
-      <xsl:value-of select="concat('  see also: ', normalize-space(title), ' ', link, '&#10;')"/>
+      <xsl:value-of select="concat('  see also: ', normalize-space(title), ' (', @source, ') ', link, '&#10;')"/>
     </xsl:for-each>
   </xsl:template>
 </xsl:stylesheet>
