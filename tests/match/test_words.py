@@ -15,7 +15,7 @@ from feedweir.match import Frequencies, KeywordQueries, dictionary
 from feedweir.match.dictionary import dictionary_of, entries_of_tokens, known_tokens
 from feedweir.match.keywords import keywords_of
 from feedweir.match.lexicon import Lexicon, lexicon_of
-from feedweir.match.shared_words import LookedUp, translated_entries, translated_once, translation_of
+from feedweir.match.shared_words import LookedUp, known_in, translated_entries, translation_of
 from feedweir.match.store import table_of
 
 WORDS = ("a", "of", "storm", "harbour", "überfahrt", "internationalisation", "internationalisations", "海")
@@ -71,17 +71,16 @@ def test_what_a_filter_or_a_translation_finds_is_what_looking_up_finds(
 ) -> None:
     small, large = (dictionary_of([word.encode() for word in each]) for each in (few, many))
     tokens = analyse(pa.array(texts, pa.string()))
-    translated = translated_entries(small, translation_of(large, small), LookedUp(large, {"t": tokens}))
+    translation = translation_of(large, known_in(large, small))
+    translated = translated_entries(small, translation, LookedUp(large, {"t": tokens}))
     assert translated.tolist() == entries_of_tokens(small, tokens).tolist()
-    once = translated_once(small, translation_of(large, small), LookedUp(large, {"t": tokens}), ("t",))
-    assert [set().union(*(entries[offsets[row] : offsets[row + 1]].tolist() for offsets, entries in once))
-            for row in range(len(texts))] == [set(row) for row in expected(few, texts)]  # fmt: skip
-    known_to_both, *_ = once
-    assert len(known_to_both[1]) == sum(len(set(row)) for row in expected(sorted({*few} & {*many}), texts))
     if few:
         offsets, entries, places = known_tokens(small, tokens)
         assert [entries[start:end].tolist() for start, end in pairwise(offsets)] == expected(few, texts)
         assert texts_of(tokens, places.tolist()) == [few[entry] for entry in entries.tolist()]
+        others = [word if word not in many else "" for word in few]
+        _, entries, _ = known_tokens(small, tokens, LookedUp(large, {"t": tokens}).entries_of("t"))
+        assert entries.tolist() == [entry for row in expected(others, texts) for entry in row]
 
 
 def test_large_dictionaries_have_no_filter_and_translate_all_the_same(
@@ -94,7 +93,7 @@ def test_large_dictionaries_have_no_filter_and_translate_all_the_same(
     )
     assert not len(small.filter)
     tokens = analyse(pa.array(["calm sea prow", "", "storm storm x"]))
-    translation = translation_of(large, small)
+    translation = translation_of(large, known_in(large, small))
     assert translated_entries(small, translation, LookedUp(large, {"t": tokens})).tolist() == [
         -1,
         1,

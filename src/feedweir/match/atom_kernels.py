@@ -56,23 +56,6 @@ def atoms_anywhere(offsets, entries, row, bits, satisfied):  # type: ignore[no-u
 
 
 @njit(cache=True, nogil=True)
-def entries_once(offsets, entries, n_entries):  # type: ignore[no-untyped-def]
-    """(offsets of rows, entries) of what stands in each row in any stream, each entry once."""
-    bits, _, _, _ = room_for_atoms(n_entries, 0)
-    n_rows = offsets.shape[1] - 1
-    row_offsets = np.zeros(n_rows + 1, np.int64)
-    found = np.empty(len(entries) + 1, np.int32)
-    n = 0
-    for row in range(n_rows):
-        last = n + atoms_anywhere(offsets, entries, row, bits, found[n:])
-        for i in range(n, last):
-            bits[uint32(found[uintp(i)]) >> _U3] = 0
-        n = last
-        row_offsets[row + 1] = n
-    return row_offsets, found[:n]
-
-
-@njit(cache=True, nogil=True)
 def atoms_by_scope(streams, vocabulary, row, scopes, seen, bits, satisfied):  # type: ignore[no-untyped-def]
     """The entries of a row as the atoms that they are where they stand, each once; how many."""
     scoped_starts, scoped_scopes, scoped_atoms = (
@@ -108,14 +91,21 @@ def atoms_by_scope(streams, vocabulary, row, scopes, seen, bits, satisfied):  # 
 
 
 @njit(forceinline=True)
-def atoms_of_values(values, every_atom, row, n, bits, satisfied):  # type: ignore[no-untyped-def]
-    """The value atoms of a row, and the one of every item, behind `n` others; how many there are then."""
-    for i in range(values.offsets[row], values.offsets[row + 1]):
-        atom = uint32(values.atoms[i])
+def own_atoms(offsets, atoms, row, n, bits, satisfied):  # type: ignore[no-untyped-def]
+    """The atoms `atoms[offsets[row] : offsets[row + 1]]` behind `n` others, each once; how many there are then."""
+    for i in range(offsets[row], offsets[row + 1]):
+        atom = uint32(atoms[i])
         if not is_set(bits, atom):
             set_bit(bits, atom)
             satisfied[uintp(n)] = atom
             n += 1
+    return n
+
+
+@njit(forceinline=True)
+def atoms_of_values(values, every_atom, row, n, bits, satisfied):  # type: ignore[no-untyped-def]
+    """The value atoms of a row, and the one of every item, behind `n` others; how many there are then."""
+    n = own_atoms(values.offsets, values.atoms, row, n, bits, satisfied)
     for atom in every_atom:
         set_bit(bits, uint32(atom))
         satisfied[uintp(n)] = atom

@@ -38,7 +38,7 @@ _LARGE = 50_000
 _TOO_MANY, _TOO_MUCH = 6, 0.06
 """Segments, and queries beside the largest as a share of it, from which on a merge pays: the more there are, the slower
 is matching; the fewer, the more often everything is written anew."""
-_MUCH_LARGER = 32
+_MUCH_LARGER = 16
 """How many times as large as all newer ones together a segment must be to be left alone by a change."""
 _NOTHING = np.empty(0, np.int64)
 

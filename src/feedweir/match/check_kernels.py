@@ -123,6 +123,31 @@ def verdict_of(  # type: ignore[no-untyped-def]
     return verdict
 
 
+@njit(cache=True)
+def renumbered(code, atoms):  # type: ignore[no-untyped-def]
+    """Programs with other numbers for their atoms; nothing when they ask for something else than atoms."""
+    found = code.copy()
+    at = 0
+    while at < len(code):
+        op = code[at]
+        at += 1
+        if op == OP_ATOM:
+            found[at] = atoms[code[at]]
+            at += 1
+        elif op == OP_ALL_ATOMS:
+            n = code[at]
+            for k in range(at + 1, at + 1 + n):
+                found[k] = atoms[code[k]]
+            at += 1 + n
+        elif op == OP_ALL or op == OP_ANY:
+            at += 1
+        elif op == OP_COUNT:
+            at += 2
+        elif op != OP_NOT and op != OP_REQUIRE:
+            return found[:0]
+    return found
+
+
 @njit(cache=True, nogil=True)
 def room_for_checks(checks):  # type: ignore[no-untyped-def]
     """What programs remember: of each phrase the row it was last looked for in and the outcome, and a stack."""

@@ -26,6 +26,7 @@ from feedweir.match.formulas import Note, Progress
 from feedweir.match.index import Index, load_index, save_index
 from feedweir.match.matches import Matches
 from feedweir.match.meaning import Reading, holds
+from feedweir.match.overlay import NOTHING_BESIDE, Overlay, beside
 from feedweir.match.pair_kernels import REMOVED
 from feedweir.match.parts import NO_LIMIT, PAIRS_AT_ONCE, Finding, joined, parts_of
 from feedweir.match.sealed import open_sealed, write_sealed
@@ -132,31 +133,30 @@ def compiled_in_memory(
     return IndexedSet(index, TableQueries(table), tuple(notes))
 
 
-def answered(
-    sets: Sequence[IndexedSet],
-    keys: Sequence[Array],
-    asking: Asking,
-    counters: Counters | None,
-    translations: Sequence[Array | None] = (),
-) -> Iterator[Matches]:
-    """What several sets answer together, each for its queries' keys, without those that were removed.
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A set that is asked together with others."""
 
-    `translations` lead from the words that have been looked up to those of each.
-    """
-    words = translations or [None] * len(sets)
-    asked = [
-        each.findings(asking, some, translation)
-        for each, some, translation in zip(sets, keys, words, strict=True)
-    ]
+    compiled: IndexedSet
+    keys: Array
+    """Of its queries and of those laid over it; `REMOVED` for one that is not wanted."""
+    overlay: Overlay | None = None
+    translation: Array | None = None
+    """From the words that have been looked up to its own, if they were looked up in another."""
+
+
+def answered(members: Sequence[Member], asking: Asking, counters: Counters | None) -> Iterator[Matches]:
+    """What several sets answer together."""
+    asked = [member.compiled.findings(asking, member) for member in members]
     together = [finding for findings, _ in asked for finding in findings]
     for part in parts_of(together, asking.items.num_rows, asking.limit):
         if counters is not None:
             counters.add_hits(part, asking.items)
         yield part
     if counters is not None:
-        for some, (_, costs) in zip(keys, asked, strict=True):
-            spent = np.flatnonzero((costs > 0) & (some != REMOVED))
-            counters.add_costs(some[spent], costs[spent])
+        for member, (_, costs) in zip(members, asked, strict=True):
+            spent = np.flatnonzero((costs > 0) & (member.keys != REMOVED))
+            counters.add_costs(member.keys[spent], costs[spent])
 
 
 class IndexedSet:
@@ -191,12 +191,12 @@ class IndexedSet:
     ) -> Iterator[Matches]:
         found = self if owner is None else self.limited_to(owner)
         asking = Asking(items, texts_of(items, found.fields), is_sampled, counters is not None, limit)
-        return answered([found], [found.index.keys], asking, counters)
+        return answered([Member(found, found.index.keys)], asking, counters)
 
     def match_texts(self, items: pa.RecordBatch, texts: Texts) -> Matches:
         """As `match`, for a batch whose texts have been analysed."""
         asking = Asking(items, texts, NONE_SAMPLED, False, NO_LIMIT)
-        return joined(answered([self], [self.index.keys], asking, None))
+        return joined(answered([Member(self, self.index.keys)], asking, None))
 
     def limited_to(self, owner: str) -> IndexedSet:
         """Only what concerns an owner, compiled by itself and kept: the others' queries are not touched at all."""
@@ -218,24 +218,23 @@ class IndexedSet:
         first, last = (int(np.searchsorted(self.index.keys, key, side=side)) for side in ("left", "right"))
         return [(number, self._queries.query(number)) for number in range(first, last)]
 
-    def findings(
-        self, asking: Asking, keys: Array, translation: Array | None = None
-    ) -> tuple[list[Finding], Array]:
-        """The ways to find queries, which have these keys, if not removed; and what is to become of costs."""
-        index, items = self.index, asking.items
+    def findings(self, asking: Asking, member: Member) -> tuple[list[Finding], Array]:
+        """The ways to find queries, and what is to become of costs."""
+        index, items, overlay = self.index, asking.items, member.overlay
         streams, values = as_arguments(
-            streams_of(index, asking.texts, translation), values_of_batch(index, items)
+            streams_of(index, asking.texts, member.translation), values_of_batch(index, items)
         )
-        costs = np.zeros(len(self) if asking.counts_costs else 0, np.int64)
-        ways: list[Way] = (
-            [ByIndex(index, streams, values, costs)] if self._has_index or not index.trees else []
-        )
+        costs = np.zeros(len(member.keys) if asking.counts_costs else 0, np.int64)
+        ways: list[Way] = []
+        if self._has_index or overlay is not None or not index.trees:
+            found = beside(overlay, asking.texts, items) if overlay is not None else NOTHING_BESIDE
+            ways.append(ByIndex(index, streams, values, found, costs))
         if index.trees:
             trees = trees_of_rows(index.trees, items.column("source"))
             counted = nothing_counted(index)
             ways.append(ByTrees(index, trees, streams, values, costs, asking.is_sampled, counted))
         tell = partial(self._told, items)
-        return [Finding(way, keys, tell) for way in ways], costs
+        return [Finding(way, member.keys, len(self), tell) for way in ways], costs
 
     def _told(
         self, items: pa.RecordBatch, rows: Array, queries: Array

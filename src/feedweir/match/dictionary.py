@@ -87,16 +87,20 @@ def find_tokens(dictionary: Dictionary, tokens: Tokens, entries: npt.NDArray[np.
         look_up(dictionary, tokens.hashes, frozen(tokens.text), tokens.starts, tokens.lengths, entries)
 
 
+_ALL_ASKED = frozen(np.empty(0, np.int32))
+
+
 def known_tokens(
-    dictionary: Dictionary, tokens: Tokens
+    dictionary: Dictionary, tokens: Tokens, found: npt.NDArray[np.int32] = _ALL_ASKED
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """(offsets of rows, entries, tokens) of those that a dictionary with a filter has."""
+    """(offsets of rows, entries, tokens) of those that a dictionary has; not of those that were `found` elsewhere."""
     offsets = np.zeros(len(tokens.offsets), np.int64)
     if not len(tokens.hashes):
         return offsets, np.empty(0, np.int32), np.empty(0, np.int32)
     entries, known = look_up_few(
-        dictionary, tokens.offsets, tokens.hashes, frozen(tokens.text), tokens.starts, tokens.lengths, offsets
-    )
+        dictionary, frozen(found), tokens.offsets, tokens.hashes, frozen(tokens.text), tokens.starts,
+        tokens.lengths, offsets,
+    )  # fmt: skip
     return offsets, entries, known
 
 

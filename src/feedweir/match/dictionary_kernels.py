@@ -134,12 +134,17 @@ def _longest_of(offsets):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def look_up_few(dictionary, offsets, hashes, text, starts, lengths, known_offsets):  # type: ignore[no-untyped-def]
-    """Of the tokens of every row those that have an entry: (entries, tokens); `known_offsets` tells of which rows."""
+def look_up_few(  # type: ignore[no-untyped-def]
+    dictionary, found, offsets, hashes, text, starts, lengths, known_offsets
+):
+    """Of the tokens of every row those that have an entry: (entries, tokens); `known_offsets` tells of which rows.
+
+    Those that were `found` elsewhere are not looked at; without that, all are.
+    """
     slots, entry_starts, entry_text, filter_bits = dictionary
     mask = uint64(len(slots) - 1)
     shift = _shift_of(filter_bits)
-    has_filter = len(filter_bits) > 0
+    has_filter, asks_all = len(filter_bits) > 0, len(found) == 0
     passed = np.empty(_longest_of(offsets) + 1, np.int32)
     tokens = np.empty(256, np.int32)
     entries = np.empty(256, np.int32)
@@ -150,7 +155,8 @@ def look_up_few(dictionary, offsets, hashes, text, starts, lengths, known_offset
         n_passed = 0
         for i in range(offsets[row], offsets[row + 1]):
             passed[uintp(n_passed)] = i
-            n_passed += not has_filter or _passes(filter_bits, shift, hashes[uintp(i)]) != 0
+            is_asked = asks_all or found[uintp(i)] < 0
+            n_passed += is_asked and (not has_filter or _passes(filter_bits, shift, hashes[uintp(i)]) != 0)
         if n + n_passed >= len(entries):
             more = np.empty(len(entries) + n_passed, np.int32)
             entries, tokens = np.concatenate((entries, more)), np.concatenate((tokens, more))
@@ -184,21 +190,6 @@ def translate(dictionary, translation, found, hashes, text, starts, lengths, ent
             if not has_filter or _passes(filter_bits, shift, hashes[j]):
                 entry = _entry_of(slots, entry_starts, entry_text, hashes[j], text, starts[j], lengths[j])
         entries[j] = entry
-
-
-@njit(cache=True, nogil=True)
-def translate_known(translation, offsets, entries):  # type: ignore[no-untyped-def]
-    """(offsets of rows, entries) of what is known in another dictionary too; no row has more than it had."""
-    found = np.empty(len(entries) + 1, np.int32)
-    row_offsets = np.zeros(len(offsets), np.int64)
-    n = 0
-    for row in range(len(offsets) - 1):
-        for i in range(offsets[row], offsets[row + 1]):
-            entry = translation[uintp(entries[uintp(i)] + 1)]
-            found[uintp(n)] = entry
-            n += entry >= 0
-        row_offsets[row + 1] = n
-    return row_offsets, found[:n]
 
 
 @njit(cache=True, nogil=True)

@@ -21,7 +21,7 @@ from feedweir.match.match_kernels import Streams, Values
 from feedweir.match.orders import TextOrder, ends_of, numbers_among, rows_of_several
 from feedweir.match.scopes import EXTENSIONS
 from feedweir.match.segment_trees import atoms_of_numbers
-from feedweir.match.shared_words import LookedUp, places_of, translated_entries, translated_once
+from feedweir.match.shared_words import LookedUp, places_of, translated_entries
 from feedweir.match.values import EQUAL, keys_of_value
 
 _DAY_US = 86_400_000_000
@@ -90,32 +90,11 @@ def streams_of(index: Index, texts: Texts, translation: Array | None = None) -> 
     With a translation from the largest dictionary, that one's entries are taken instead of looking up words again.
     """
     fields = [texts.tokens[field] for field in index.scopes.fields]
-    looked_up = texts.looked_up
-    if looked_up is not None and not _asks_where(index):
-        return _words_once(index, looked_up, translation)
     if translation is None and len(index.words.filter):
         words = _known_words(index, fields, [known_tokens(index.words, tokens) for tokens in fields])
     else:
         words = _all_words(index, texts, translation)
     return _with_prefixes(words, index, fields) if len(index.prefixes.starts) > 1 else words
-
-
-def _asks_where(index: Index) -> bool:
-    """Whether it matters in which field or at which place words stand, or how they begin."""
-    return len(index.vocabulary.scoped_starts) > 1 or _has_phrases(index) or len(index.prefixes.starts) > 1
-
-
-def _words_once(index: Index, looked_up: LookedUp, translation: Array | None) -> Streams:
-    """What stands anywhere in each row."""
-    fields = index.scopes.fields
-    found = (
-        [looked_up.once(fields)]
-        if translation is None
-        else translated_once(index.words, translation, looked_up, fields)
-    )
-    firsts = np.cumsum([0, *(len(entries) for _, entries in found)])
-    offsets = [first + each for first, (each, _) in zip(firsts, found, strict=False)]
-    return _streams(offsets, np.concatenate([entries for _, entries in found]), [])
 
 
 def _all_words(index: Index, texts: Texts, translation: Array | None) -> Streams:
@@ -193,10 +172,11 @@ def values_of_batch(index: Index, items: pa.RecordBatch) -> Values:
         found_rows, found_atoms = _segment_atoms(tree, read)
         rows.append(found_rows)
         atoms.append(found_atoms)
-    return Values(*_by_row(np.concatenate(rows), np.concatenate(atoms), items.num_rows), *_axes(index, read))
+    return Values(*by_row(np.concatenate(rows), np.concatenate(atoms), items.num_rows), *_axes(index, read))
 
 
-def _by_row(rows: Array, atoms: Array, n_rows: int) -> tuple[Array, Array]:
+def by_row(rows: Array, atoms: Array, n_rows: int) -> tuple[Array, Array]:
+    """(offsets of rows, atoms) of pairs."""
     order = np.argsort(rows, kind="stable")
     counts = np.bincount(rows, minlength=n_rows)
     return np.concatenate([[0], np.cumsum(counts)]), atoms[order].astype(np.int32)

@@ -18,6 +18,7 @@ from feedweir.match.atom_kernels import (
     atoms_of_values,
     grown,
     is_set,
+    own_atoms,
     room_for_atoms,
     sized,
 )
@@ -87,6 +88,22 @@ class Checks(NamedTuple):
     highs: Any
 
 
+class Beside(NamedTuple):
+    """A small trie in the numbers of a large one: its atoms are those of the large one and then some of its own, which
+    row r satisfies as `atoms[offsets[r] : offsets[r + 1]]`; its queries follow those of the large one. A trie without
+    roots finds nothing.
+    """
+
+    is_root: Any
+    """A bit for each atom: of an item's atoms few are roots here, and which ones is told by what lies near."""
+    roots: Any
+    blocks: Any
+    offsets: Any
+    atoms: Any
+    checks: Any
+    """Of atoms only."""
+
+
 @njit(forceinline=True)
 def _roots_of(roots, blocks, satisfied, n_satisfied, places):  # type: ignore[no-untyped-def]
     """Where the tries of satisfied atoms begin; asked for at once, so that the memory fetches many at a time."""
@@ -98,6 +115,22 @@ def _roots_of(roots, blocks, satisfied, n_satisfied, places):  # type: ignore[no
         ask_for(blocks, place + _LINE)
         places[uintp(n)] = place
         n += root >= 0
+    return n
+
+
+@njit(forceinline=True)
+def _roots_among(is_root, roots, blocks, satisfied, n_satisfied, places):  # type: ignore[no-untyped-def]
+    """As `_roots_of`, where few atoms are roots."""
+    n = 0
+    for i in range(n_satisfied):
+        atom = uint32(satisfied[uintp(i)])
+        places[uintp(n)] = atom
+        n += is_set(is_root, atom)
+    for i in range(n):
+        place = uint32(roots[places[uintp(i)]])
+        ask_for(blocks, place)
+        ask_for(blocks, place + _LINE)
+        places[uintp(i)] = place
     return n
 
 
@@ -173,6 +206,27 @@ def _followed(blocks, chosen, n_chosen, queries, n_found, places):  # type: igno
     return n_found, n_places
 
 
+@njit(forceinline=True)
+def _below(blocks, bits, places, n_places, chosen, queries, n_found, limit):  # type: ignore[no-untyped-def]
+    """Everything that is found from some blocks on, level by level: (queries, how many, room that may have grown, tests
+    made, whether more would be found than `limit`)."""
+    n_tests = 0
+    while n_places > 0:
+        n_entries, n_children = _sizes_of(blocks, places, n_places)
+        n_tests += n_children
+        needed = n_found + n_entries + n_children
+        if needed > len(queries):
+            if needed > limit:
+                return queries, n_found, places, chosen, n_tests, True
+            queries = sized(queries, n_found, min(len(queries) + needed, limit))
+        if n_children >= len(chosen):
+            chosen = np.empty(2 * n_children, np.uint32)
+            places = grown(places, n_places, 2 * n_children)
+        n_found, n_chosen = _entered(blocks, bits, places, n_places, queries, n_found, chosen)
+        n_found, n_places = _followed(blocks, chosen, n_chosen, queries, n_found, places)
+    return queries, n_found, places, chosen, n_tests, False
+
+
 @njit(cache=True, nogil=True)
 def _decided(  # type: ignore[no-untyped-def]
     checks,
@@ -224,7 +278,7 @@ def _decided(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def match_rows(  # type: ignore[no-untyped-def]
-    streams, values, vocabulary, trie, checks, n_words, n_entries, n_atoms, costs, first, limit
+    streams, values, vocabulary, trie, beside, checks, n_words, n_entries, n_atoms, costs, first, limit
 ):
     """From row `first` on: (rows, queries) that match, (rows, checks) that must be asked, counts of the work, and the
     row at which it stopped: behind the last one, or at one whose candidates do not fit into `limit` any more.
@@ -235,10 +289,14 @@ def match_rows(  # type: ignore[no-untyped-def]
     # arrays by names of their own: reaching into a tuple again and again costs more than what is done with them
     stream_offsets, stream_entries = streams.offsets, streams.entries
     roots, blocks = trie.roots, trie.blocks
+    is_root, other_roots, other_blocks = beside.is_root, beside.roots, beside.blocks
+    has_beside = len(other_roots) > 0
     has_scopes = len(vocabulary.scoped_starts) > 1
     has_values = len(values.atoms) > 0 or len(vocabulary.every_atom) > 0
-    bits, satisfied, scopes, seen = room_for_atoms(n_atoms, n_entries if has_scopes else 0)
-    room = room_for_checks(checks)
+    bits, satisfied, scopes, seen = room_for_atoms(
+        max(n_atoms, len(other_roots)), n_entries if has_scopes else 0
+    )
+    room, other_room = room_for_checks(checks), room_for_checks(beside.checks)
     places = np.empty(256, np.uint32)
     chosen = np.empty(256, np.uint32)
     rows = np.empty(min(1024, limit), np.int32)
@@ -250,7 +308,7 @@ def match_rows(  # type: ignore[no-untyped-def]
     n_tests = 0
     n_candidates = 0
     n_checks = 0
-    has_costs, has_checks = len(costs) > 0, len(checks.queries) > 0
+    has_costs, has_checks = len(costs) > 0, len(checks.queries) + len(beside.checks.queries) > 0
     stopped_at = first
     for row in range(first, len(values.offsets) - 1):
         if n_asked >= limit:
@@ -267,34 +325,39 @@ def match_rows(  # type: ignore[no-untyped-def]
         if n_satisfied >= len(places):
             places = np.empty(2 * n_satisfied, np.uint32)
         n_places = _roots_of(roots, blocks, satisfied, n_satisfied, places)
-        n_tests_before = n_tests
-        is_full = False
-        while n_places > 0:
-            n_entries_here, n_children = _sizes_of(blocks, places, n_places)
-            n_tests += n_children
-            needed = n_found + n_entries_here + n_children
-            if needed > len(queries):
-                if needed > limit:
-                    is_full = True
-                    break
-                queries = sized(queries, n_found, min(len(queries) + needed, limit))
-            if n_children >= len(chosen):
-                chosen = np.empty(2 * n_children, np.uint32)
-                places = grown(places, n_places, 2 * n_children)
-            n_found, n_chosen = _entered(blocks, bits, places, n_places, queries, n_found, chosen)
-            n_found, n_places = _followed(blocks, chosen, n_chosen, queries, n_found, places)
+        queries, n_found, places, chosen, n_tested, is_full = _below(
+            blocks, bits, places, n_places, chosen, queries, n_found, limit
+        )
+        n_middle = n_found
+        if has_beside and not is_full:
+            n_satisfied = own_atoms(beside.offsets, beside.atoms, row, n_satisfied, bits, satisfied)
+            if n_satisfied >= len(places):
+                places = np.empty(2 * n_satisfied, np.uint32)
+            n_places = _roots_among(is_root, other_roots, other_blocks, satisfied, n_satisfied, places)
+            queries, n_found, places, chosen, n_more, is_full = _below(
+                other_blocks, bits, places, n_places, chosen, queries, n_found, limit
+            )
+            n_tested += n_more
         if is_full:
             n_found = n_before
-            n_tests = n_tests_before
             break
+        n_tests += n_tested
         n_candidates += n_found - n_before
         # 3. what atoms could not decide
         if has_checks and _has_checks(queries, n_before, n_found):
-            n_found, n_asked, asked_rows, asked_checks, n_run = _decided(
-                checks, bits, row, streams, values, n_words, room, costs, queries, n_before, n_found,
+            last, n_asked, asked_rows, asked_checks, n_run = _decided(
+                beside.checks, bits, row, streams, values, n_words, other_room, costs, queries, n_middle, n_found,
                 asked_rows, asked_checks, n_asked,
             )  # fmt: skip
             n_checks += n_run
+            n_found, n_asked, asked_rows, asked_checks, n_run = _decided(
+                checks, bits, row, streams, values, n_words, room, costs, queries, n_before, n_middle,
+                asked_rows, asked_checks, n_asked,
+            )  # fmt: skip
+            n_checks += n_run
+            for i in range(n_middle, last):
+                queries[uintp(n_found)] = queries[uintp(i)]
+                n_found += 1
         elif has_costs:
             for i in range(n_before, n_found):
                 costs[uint32(queries[uintp(i)])] += 1

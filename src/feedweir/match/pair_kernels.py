@@ -15,11 +15,12 @@ REMOVED = np.int64(-(2**63))
 
 
 @njit(cache=True, nogil=True)
-def in_order(rows, queries, keys, other_rows, other_keys):  # type: ignore[no-untyped-def]
+def in_order(rows, queries, keys, n_first, other_rows, other_keys):  # type: ignore[no-untyped-def]
     """Pairs that come row by row, as (rows, keys) sorted within each row and each once; it works in their place.
 
-    Queries whose key is `REMOVED` are left out. The other pairs, which are few and in order, are put among them on the
-    way: a list of millions is not copied for their sake.
+    The keys of the first `n_first` queries are in order, and so are those of the others, which are few. Queries whose
+    key is `REMOVED` are left out. The other pairs, which are few and in order, are put among them on the way: a list of
+    millions is not copied for their sake.
     """
     n, n_others = len(rows), len(other_rows)
     out_rows = np.empty(n + n_others, np.int32)
@@ -45,7 +46,16 @@ def in_order(rows, queries, keys, other_rows, other_keys):  # type: ignore[no-un
         n_out = _put(other_rows, other_keys, n_taken, n_before, out_rows, out_keys, n_out)
         n_taken = _up_to(other_rows, n_before, row + 1)
         start = n_out
-        n_out = _put_queries(row, queries, first, last, keys, out_rows, out_keys, n_out)
+        middle = last
+        while middle > first and queries[uintp(middle - 1)] >= n_first:
+            middle -= 1
+        n_out = _put_queries(row, queries, first, middle, keys, out_rows, out_keys, n_out)
+        if middle < last:
+            n_middle = n_out
+            n_out = _put_queries(row, queries, middle, last, keys, out_rows, out_keys, n_out)
+            if start < n_middle < n_out and out_keys[n_middle] <= out_keys[n_middle - 1]:
+                few = out_keys[n_middle:n_out].copy()
+                n_out = _put_among(row, few, 0, len(few), out_rows, out_keys, start, n_middle)
         if n_taken > n_before:
             n_out = _put_among(row, other_keys, n_before, n_taken, out_rows, out_keys, start, n_out)
         first = last
@@ -77,6 +87,8 @@ def _put(rows, keys, first, last, out_rows, out_keys, n_out):  # type: ignore[no
 @njit(cache=True, nogil=True)
 def _put_queries(row, queries, first, last, keys, out_rows, out_keys, n_out):  # type: ignore[no-untyped-def]
     """Put down the keys of a row's sorted queries, each once, but for those removed; how many pairs there are then."""
+    if first == last:
+        return n_out
     before = ~keys[uint32(queries[uintp(first)])]  # another key than the first
     for i in range(first, last):
         key = keys[uint32(queries[uintp(i)])]
@@ -111,9 +123,8 @@ def _put_among(row, others, first, last, out_rows, out_keys, start, end):  # typ
 
 
 @njit(cache=True, nogil=True)
-def keys_of_bits(bits, keys, first, limit):  # type: ignore[no-untyped-def]
-    """Up to `limit` keys of queries that have a bit, each once, from query `first` on; where to go on."""
-    n_queries = len(keys)
+def keys_of_bits(bits, keys, first, n_queries, limit):  # type: ignore[no-untyped-def]
+    """Up to `limit` keys of queries that have a bit, each once, from query `first` to `n_queries`; where to go on."""
     out = np.empty(min(limit, n_queries), np.int64)
     n = 0
     query = first

@@ -35,6 +35,8 @@ class Finding(NamedTuple):
     way: Way
     keys: Array
     """Of the queries; `REMOVED` for one that is not wanted."""
+    n_first: int
+    """The keys of so many queries are in order, and then those of the others."""
     tell: Tell
 
 
@@ -89,7 +91,7 @@ def _ordered(finding: Finding, listed: Listed, beside: Matches = NOTHING) -> Mat
     if len(listed.asked_rows):
         held_rows, held_queries, failures = finding.tell(listed.asked_rows, listed.asked_queries)
         rows, queries = _row_by_row((rows, queries), (held_rows, held_queries))
-    found_rows, found_keys = in_order(rows, queries, finding.keys, beside.rows, beside.keys)
+    found_rows, found_keys = in_order(rows, queries, finding.keys, finding.n_first, beside.rows, beside.keys)
     all_failures = {**dict(failures), **dict(beside.failures)}
     return Matches(found_rows, found_keys, listed.work + beside.work, tuple(sorted(all_failures.items())))
 
@@ -103,18 +105,24 @@ def _row_by_row(*pairs: tuple[Array, Array]) -> tuple[Array, Array]:
 
 def _wide(finding: Finding, row: int, limit: int) -> Iterator[Matches]:
     """The pairs of one row that has many."""
-    way, keys, tell = finding
-    found, asked = (np.zeros((len(keys) + 7) // 8, np.uint8) for _ in range(2))
-    work = way.marked(row, found, asked)
+    n_queries = len(finding.keys)
+    found, asked = (np.zeros((n_queries + 7) // 8, np.uint8) for _ in range(2))
+    work = finding.way.marked(row, found, asked)
     asked &= ~found
-    n_asked, failures = _tell_bits(row, found, asked, tell)
-    work = work + Work(asked=n_asked)
-    query = 0
-    while query < len(keys):
-        some, query = keys_of_bits(found, keys, query, limit)
+    n_asked, failures = _tell_bits(row, found, asked, finding.tell)
+    told = replace(NOTHING, work=work + Work(asked=n_asked), failures=failures)
+    runs = ((0, finding.n_first), (finding.n_first, n_queries))
+    streams = [_read_bits(found, finding.keys, row, run, limit) for run in runs if run[0] < run[1]]
+    return chain([told], merged_parts(streams))
+
+
+def _read_bits(found: Array, keys: Array, row: int, run: tuple[int, int], limit: int) -> Iterator[Part]:
+    """The pairs of a row that has a bit for each of its queries, of which those of a run are in order."""
+    query, end = run
+    while query < end:
+        some, query = keys_of_bits(found, keys, query, end, limit)
         rows = np.full(len(some), row, np.int32)
-        yield Matches(rows, some, replace(work, held=len(some)), failures)
-        work, failures = Work(), ()
+        yield Part(Matches(rows, some, Work(held=len(some))), query >= end)
 
 
 def _tell_bits(row: int, found: Array, asked: Array, tell: Tell) -> tuple[int, Failures]:

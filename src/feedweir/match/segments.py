@@ -16,21 +16,23 @@ from feedweir.match.compiled import (
     NONE_SAMPLED,
     Asking,
     IndexedSet,
+    Member,
     answered,
     open_compiled,
 )
 from feedweir.match.counters import Counters
-from feedweir.match.dictionary_kernels import Dictionary
 from feedweir.match.explain import Explanation, explained
 from feedweir.match.facts import texts_of
 from feedweir.match.formulas import Note
 from feedweir.match.matches import Matches
+from feedweir.match.overlay import can_be_laid_over, overlay_of
 from feedweir.match.pair_kernels import REMOVED
 from feedweir.match.parts import NO_LIMIT, PAIRS_AT_ONCE, joined
-from feedweir.match.shared_words import translation_of
+from feedweir.match.shared_words import known_in, translation_of
 from feedweir.plan.query import Query
 
 _SEGMENTS_KEPT_OPEN = 64
+_NO_KEYS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,30 @@ class SegmentedSet:
         return tuple(opened_segment(self.root, segment) for segment in self.segments)
 
     @cached_property
-    def _keys(self) -> tuple[Array, ...]:
-        """Of each segment the keys of its queries, without what was removed."""
-        return tuple(_without(opened.index.keys, one.removed) for one, opened in self._parts())
+    def _members(self) -> tuple[Member, ...]:
+        """The largest segment, with those laid over it whose queries bits alone find, and then the others."""
+        parts = sorted(self._parts(), key=lambda part: -part[0].size)
+        if len(parts) < 2:
+            return tuple(Member(opened, _kept_keys(segment, opened)) for segment, opened in parts)
+        (largest, base), smaller = parts[0], parts[1:]
+        known = {
+            one.name: _known(*(str(path_of(self.root, each)) for each in (largest, one)))
+            for one, _ in smaller
+        }
+        over = [(one, opened) for one, opened in smaller if can_be_laid_over(opened.index)]
+        overlay = overlay_of(base.index, [(opened.index, known[one.name]) for one, opened in over])
+        behind = np.concatenate([_NO_KEYS, *(_kept_keys(*part) for part in over)])[overlay.order]
+        keys = _without(np.concatenate([base.index.keys, behind]), largest.removed)
+        others = (
+            Member(
+                opened,
+                _kept_keys(one, opened),
+                translation=translation_of(base.index.words, known[one.name]),
+            )
+            for one, opened in smaller
+            if (one, opened) not in over
+        )
+        return Member(base, keys, overlay if over else None), *others
 
     def __len__(self) -> int:
         return sum(segment.size - len(segment.removed) for segment in self.segments)
@@ -89,26 +112,20 @@ class SegmentedSet:
         counters: Counters | None = None,
         limit: int = PAIRS_AT_ONCE,
     ) -> Iterator[Matches]:
-        sets, keys = (self._sets, self._keys) if owner is None else self._limited_to(owner)
-        largest, translations = self._words() if owner is None else (None, ())
-        texts = texts_of(items, sorted({field for one in sets for field in one.fields}), largest)
-        asking = Asking(items, texts, is_sampled, counters is not None, limit)
-        return answered(sets, keys, asking, counters, translations)
+        members = self._members if owner is None else self._limited_to(owner)
+        largest = members[0].compiled.index.words if owner is None and len(self.segments) > 1 else None
+        fields = sorted({field for member in members for field in member.compiled.fields})
+        asking = Asking(items, texts_of(items, fields, largest), is_sampled, counters is not None, limit)
+        return answered(members, asking, counters)
 
-    def _words(self) -> tuple[Dictionary | None, list[Array | None]]:
-        """The words of the largest segment, and their translations into those of the others."""
-        if len(self.segments) < 2:
-            return None, [None] * len(self.segments)
-        paths = [str(path_of(self.root, segment)) for segment in self.segments]
-        place = max(range(len(paths)), key=lambda number: self.segments[number].size)
-        translations = [None if path == paths[place] else _translation(paths[place], path) for path in paths]
-        return self._sets[place].index.words, translations
-
-    def _limited_to(self, owner: str) -> tuple[tuple[IndexedSet, ...], tuple[Array, ...]]:
-        sets = tuple(opened.limited_to(owner) for opened in self._sets)
-        removed = (opened.index.keys[segment.removed] for segment, opened in self._parts())
-        keys = ((limited.index.keys, gone) for limited, gone in zip(sets, removed, strict=True))
-        return sets, tuple(_without(some, numbers_of(some, gone)) for some, gone in keys)
+    def _limited_to(self, owner: str) -> tuple[Member, ...]:
+        limited = ((one, opened, opened.limited_to(owner)) for one, opened in self._parts())
+        return tuple(
+            Member(
+                some, _without(some.index.keys, numbers_of(some.index.keys, opened.index.keys[one.removed]))
+            )
+            for one, opened, some in limited
+        )
 
     def explain(self, item: Item, key: int) -> Explanation:
         return explained(
@@ -148,18 +165,22 @@ def _is_removed(key: int, segment: Segment, opened: IndexedSet) -> bool:
     return bool(np.isin(numbers_of(opened.index.keys, np.array([key])), segment.removed).any())
 
 
+def _kept_keys(segment: Segment, opened: IndexedSet) -> Array:
+    return _without(opened.index.keys, segment.removed)
+
+
 def _without(keys: Array, removed: Array) -> Array:
     """The keys of queries, of which those of some numbers were removed."""
     if not len(removed):
-        return keys
-    kept = keys.copy()
+        return frozen(keys)
+    kept = keys if keys.flags.writeable else keys.copy()
     kept[removed] = REMOVED
     return frozen(kept)
 
 
 @lru_cache(maxsize=_SEGMENTS_KEPT_OPEN)
-def _translation(largest: str, other: str) -> Array:
-    return translation_of(_opened(largest).index.words, _opened(other).index.words)
+def _known(largest: str, other: str) -> Array:
+    return known_in(_opened(largest).index.words, _opened(other).index.words)
 
 
 _open: dict[str, IndexedSet] = {}

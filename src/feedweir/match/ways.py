@@ -15,7 +15,7 @@ from feedweir.match.arrays import Array, frozen
 from feedweir.match.factored import Observed, observed_in
 from feedweir.match.factored_kernels import run_forest
 from feedweir.match.index import Index
-from feedweir.match.match_kernels import Streams, Values, match_rows
+from feedweir.match.match_kernels import Beside, Streams, Values, match_rows
 from feedweir.match.matches import Work
 from feedweir.match.wide_kernels import match_widely
 
@@ -47,13 +47,15 @@ class ByIndex:
     index: Index
     streams: Streams
     values: Values
+    beside: Beside
+    """What is found on the way, of smaller sets."""
     costs: Array
     """Counts of how often each query was a candidate; empty when nobody wants to know."""
 
     def listed(self, first: int, limit: int) -> Listed:
         index = self.index
         rows, queries, asked_rows, asked_checks, work, stopped_at = match_rows(
-            self.streams, self.values, index.vocabulary, index.trie, index.checks, index.n_words,
+            self.streams, self.values, index.vocabulary, index.trie, self.beside, index.checks, index.n_words,
             index.n_entries, index.n_atoms, self.costs, first, limit,
         )  # fmt: skip
         spent = Work(int(work[0]), int(work[1]), int(work[2]), len(asked_rows), int(work[3]))
@@ -62,7 +64,7 @@ class ByIndex:
     def marked(self, row: int, found: Array, asked: Array) -> Work:
         index = self.index
         work = match_widely(
-            self.streams, self.values, index.vocabulary, index.trie, index.checks, index.n_words,
+            self.streams, self.values, index.vocabulary, index.trie, self.beside, index.checks, index.n_words,
             index.n_entries, index.n_atoms, self.costs, row, found, asked,
         )  # fmt: skip
         return Work(*work.tolist())

@@ -83,7 +83,8 @@ class KeywordSet:
     def match(self, items: pa.RecordBatch) -> Matches:
         found = self.core.match(documents_of(self.words, items))
         queries = found.queries.copy()
-        return Matches(*in_order(found.rows, queries, frozen(self.keys), NOTHING.rows, NOTHING.keys))
+        keys = frozen(self.keys)
+        return Matches(*in_order(found.rows, queries, keys, len(keys), NOTHING.rows, NOTHING.keys))
 
 
 def keyword_set(queries: KeywordQueries, method: str = "auto") -> KeywordSet:

@@ -8,7 +8,8 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 
 from feedweir.match.arrays import Array, frozen
-from feedweir.match.match_kernels import Checks, Streams, Trie, Values, Vocabulary, match_rows
+from feedweir.match.match_kernels import Streams, Trie, Values, Vocabulary, match_rows
+from feedweir.match.overlay import NOTHING_BESIDE, UNCHECKED
 from feedweir.match.parts import NO_LIMIT
 from feedweir.match.prospective.cluster_kernels import cluster_by_overlap, cluster_in_order, fill_masks
 from feedweir.match.prospective.counting_kernels import match_clustered, match_ordered, match_primitive
@@ -217,8 +218,8 @@ class Shared:
             nothing, _EMPTY, frozen(np.empty((0, n), np.int64)), frozen(np.empty((0, n), np.bool_))
         )
         rows, queries, _, _, work, _ = match_rows(
-            streams, values, _PLAIN, self._trie, _UNCHECKED, self._n_terms, self._n_terms, self._n_terms,
-            np.empty(0, np.int64), 0, NO_LIMIT,
+            streams, values, _PLAIN, self._trie, NOTHING_BESIDE, UNCHECKED, self._n_terms, self._n_terms,
+            self._n_terms, np.empty(0, np.int64), 0, NO_LIMIT,
         )  # fmt: skip
         return Found(rows, queries, tests=int(work[0]), accumulators=int(work[1]))
 
@@ -226,7 +227,3 @@ class Shared:
 _EMPTY = frozen(np.empty(0, np.int32))
 _ZERO = frozen(np.zeros(1, np.int32))
 _PLAIN = Vocabulary(frozen(np.ones(1, np.uint64)), _ZERO, frozen(np.empty(0, np.uint64)), _EMPTY, _EMPTY)
-_UNCHECKED = Checks(
-    _EMPTY, _EMPTY, _EMPTY, _ZERO, _ZERO, _EMPTY, frozen(np.empty(0, np.uint64)),
-    frozen(np.empty(0, np.int64)), frozen(np.empty(0, np.int64)),
-)  # fmt: skip
