@@ -35,7 +35,7 @@ from feedweir.plan.query import Query
 
 _LARGE = 50_000
 """Queries from which on a segment is merged only when asked: rewriting it takes longer than a change may."""
-_TOO_MANY, _TOO_MUCH = 6, 0.06
+_TOO_MANY, _TOO_MUCH = 6, 0.1
 """Segments, and queries beside the largest as a share of it, from which on a merge pays: the more there are, the slower
 is matching; the fewer, the more often everything is written anew."""
 _MUCH_LARGER = 16
