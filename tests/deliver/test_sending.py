@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from feedweir.catalog import Catalog
+from feedweir.catalog import Catalog, NewSubscription
 from feedweir.deliver.retry import RETRIES, RetryPolicy, next_try
 from feedweir.deliver.transform import Transformer
 from feedweir.errors import DeliveryError
@@ -284,6 +284,28 @@ def test_a_muted_subscription_is_served_as_soon_as_it_is_unmuted(catalog: Catalo
         assert step(sender) == 0
         clock.advance(3_600)
     assert step(sender) == 1
+
+
+BARS = {"mute": {"mute_until": "2024-05-01T15:00:00"}, "quiet": {"quiet": ["11:30-15:00"]}}
+
+
+@pytest.mark.parametrize("bar", sorted(BARS))
+def test_a_retry_waits_for_the_same_bars_as_a_first_try(catalog: Catalog, bar: str) -> None:
+    clock, channel = Clock(), Scripted(["ok", "busy"])
+    id_ = subscribed(catalog, schedule={"per_message": 1})
+    arrive(catalog, id_, [1, 2], clock.now)
+    sender = sender_of(catalog, Memory(ITEMS), {"hook": channel}, clock)
+    step(sender)
+    changed = NewSubscription(
+        feed="News", channel="hook", target="x", statement="", created_at=clock.now, schedule=BARS[bar]
+    )
+    catalog.subscriptions.replace(id_, changed)
+    clock.advance(3_600)
+    assert step(sender) == 0
+    assert catalog.subscriptions.rhythm(id_).next_due_at == NOON + timedelta(hours=3)
+    clock.advance(7_200)
+    assert step(sender) == 1
+    assert channel.once_each() == [(id_, 1), (id_, 2)]
 
 
 @given(st.integers(1, 30), st.sampled_from(sorted(RETRIES)), st.one_of(st.none(), st.floats(0, 1e9)))

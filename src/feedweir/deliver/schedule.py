@@ -47,7 +47,7 @@ def decide(policy: Policy, queue: Queue | None, pace: Pace, now: datetime) -> De
     due_at = _due_at(policy, queue, pace)
     if due_at is None:
         return Decision()
-    open_at = _open_at(policy, pace.recent, max(due_at, now))
+    open_at = opens_at(policy, pace.recent, max(due_at, now))
     if open_at > now:
         return Decision(look_at=open_at)
     messages = _messages(policy, queue.count, _room(policy.cap, pace.recent, now))
@@ -85,7 +85,7 @@ def _multiple(since: datetime, every: timedelta, start: datetime) -> datetime:
     return since + max(1, -((since - start) // every)) * every
 
 
-def _open_at(policy: Policy, recent: tuple[datetime, ...], start: datetime) -> datetime:
+def opens_at(policy: Policy, recent: tuple[datetime, ...], start: datetime) -> datetime:
     """The first time from `start` on at which no bar is down."""
     at = start
     for _ in range(_ROUNDS):

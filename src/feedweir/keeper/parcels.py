@@ -16,7 +16,7 @@ from feedweir.catalog import AGAIN, Catalog, Entry, Failure, Outcome, Rhythm, Su
 from feedweir.deliver.parcel import parcel_key
 from feedweir.deliver.policy import Policy, policy_of
 from feedweir.deliver.retry import RETRIES, RetryPolicy, next_try
-from feedweir.deliver.schedule import Pace, Queue, decide, sent
+from feedweir.deliver.schedule import Pace, Queue, decide, opens_at, sent
 from feedweir.errors import DeliveryError, FeedweirError, SettingsError
 
 _log = logging.getLogger(__name__)
@@ -118,14 +118,22 @@ class Parcels:
     def _taken_up(
         self, held: Sequence[_Held], now: datetime
     ) -> tuple[list[OpenParcel], list[Rhythm], list[_Held]]:
-        """The parcels of before that are due again: a retry, or the lease of a sender that died.
+        """The parcels of before that are due again, unless a bar is down: a retry, or the lease of a sender that died.
 
         Also the rhythms of their subscriptions, and the subscriptions of which no parcel is open.
         """
         kept = {record.id: _kept_in(rhythm.state) for record, rhythm in held}
         ids = [id_ for parcels in kept.values() for parcel in parcels for id_ in parcel.ids]
         entries = {entry.id: entry for entry in self._catalog.outbox.with_ids(ids)}
-        due = [entry.id for entry in entries.values() if entry.due_at is not None and entry.due_at <= now]
+        open_at = {
+            record.id: opens_at(_policy_or_usual(record), _recent_in(rhythm.state), now)
+            for record, rhythm in held
+        }
+        due = [
+            entry.id
+            for entry in entries.values()
+            if entry.due_at is not None and max(entry.due_at, open_at[entry.subscription_id]) <= now
+        ]
         entries.update((entry.id, entry) for entry in self._claimed(due, now))
         parcels: list[OpenParcel] = []
         changed: list[Rhythm] = []
@@ -136,7 +144,8 @@ class Parcels:
                 fresh.append((record, replace(rhythm, state=_state([], _recent_in(rhythm.state)))))
                 continue
             parcels += _held_parcels(record, living, entries, frozenset(due))
-            look_at = min(time for parcel in living for time in _open_times(parcel, entries))
+            first_at = min(time for parcel in living for time in _open_times(parcel, entries))
+            look_at = max(first_at, open_at[record.id])
             state = _state(living, _recent_in(rhythm.state), has_more=True)
             changed.append(replace(rhythm, next_due_at=look_at, state=state, hears=False))
         return parcels, changed, fresh
