@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import re
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from feedweir.catalog import Catalog, NewSubscription
+from feedweir.deliver.channels.mail import MailChannel
+from feedweir.deliver.channels.notify import NotifyChannel
 from feedweir.deliver.retry import RETRIES, RetryPolicy, next_try
 from feedweir.deliver.transform import Transformer
 from feedweir.errors import DeliveryError
@@ -241,6 +247,44 @@ def test_one_bad_subscription_does_not_stop_the_others(catalog: Catalog) -> None
     assert "every_s" in catalog.failures.of("subscription", str(bad))[0].reason
     assert "NoSuchSheet" in catalog.outbox.entries(subscription_id=sheet)[0].reason
     assert catalog.outbox.entries(subscription_id=bad)[0].state == "pending"
+
+
+class Hanging:
+    """Whatever is asked of it takes until somebody frees it."""
+
+    def __init__(self) -> None:
+        self.freed = threading.Event()
+        self.was_freed: list[bool] = []
+
+    def __call__(self, *_: object) -> Any:
+        self.was_freed.append(self.freed.wait(10))
+        raise DeliveryError("it took its time")
+
+    send = apply = __call__
+
+
+@pytest.mark.parametrize("what", ["mail", "notify", "stylesheet"])
+def test_what_hangs_in_one_channel_holds_up_no_other(catalog: Catalog, what: str) -> None:
+    clock, hook, hanging = Clock(), Scripted(), Hanging()
+    channels = {"hook": hook, "mail": MailChannel(cast(Any, hanging)), "notify": NotifyChannel(hanging)}
+    slow = {"options": {"apply": "Title"}} if what == "stylesheet" else {"channel": what}
+    for _ in range(9):
+        arrive(catalog, subscribed(catalog, target="ann@example.org", **slow), [1], clock.now)
+    quick = subscribed(catalog)
+    arrive(catalog, quick, [1], clock.now)
+    sender = sender_of(catalog, Memory(ITEMS), channels, clock, transformer=cast(Any, hanging))
+
+    def is_stopping() -> bool:
+        if catalog.outbox.counts(subscription_id=quick) == {"sent": 1}:
+            hanging.freed.set()
+        return hanging.freed.is_set()
+
+    async def run() -> None:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        await sender.run(is_stopping, hanging.freed.wait)
+
+    asyncio.run(run())
+    assert set(hanging.was_freed) == {True}
 
 
 def test_entries_of_a_channel_that_this_sender_does_not_carry_wait(catalog: Catalog) -> None:

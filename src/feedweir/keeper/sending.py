@@ -18,6 +18,7 @@ from feedweir.catalog import Catalog
 from feedweir.deliver.address import Address
 from feedweir.deliver.parcel import Channel, Destination, Parcel
 from feedweir.deliver.stylesheets import Stylesheets
+from feedweir.deliver.threads import Threads
 from feedweir.deliver.transform import Transformed, Transformer
 from feedweir.deliver.view import EntryView, FeedView
 from feedweir.errors import CatalogError, DeliveryError, FeedweirError
@@ -71,6 +72,7 @@ class Sender:
         self._channels = dict(channels)
         self._clock = clock
         self._transformer = transformer
+        self._transforming = Threads(1, "transform")
         self._stylesheets = stylesheets or Stylesheets()
         self._address = address or Address()
         self._parcels = parcels or Parcels(catalog, worker=worker, lease_s=self._options.lease_s)
@@ -206,28 +208,31 @@ class Sender:
         open_, parcel = filled
         if isinstance(parcel, DeliveryError):
             return Sent(open_, parcel)
-        async with self._gate(open_.subscription.channel):
-            if self._is_old(open_) and not self._parcels.renew(open_, self._clock()):
-                return None
-            try:
-                await asyncio.wait_for(self._send(open_, parcel), self._options.timeout_s)
-            except DeliveryError as error:
-                return Sent(open_, error)
-            except TimeoutError:
-                return Sent(open_, DeliveryError(f"not delivered within {self._options.timeout_s:g} seconds"))
-            except Exception as error:  # one bad message must not stop the others
-                _log.exception("subscription %s could not be served", open_.subscription.id)
-                return Sent(open_, DeliveryError(f"{type(error).__name__}: {error}"[:300]))
+        try:
+            # Before the gate: a stylesheet that takes its time keeps no channel busy.
+            parcel = await self._transformed(open_, parcel)
+            async with self._gate(open_.subscription.channel):
+                if self._is_old(open_) and not self._parcels.renew(open_, self._clock()):
+                    return None
+                channel = self._channels[open_.subscription.channel]
+                await asyncio.wait_for(channel.send(parcel), self._options.timeout_s)
+        except DeliveryError as error:
+            return Sent(open_, error)
+        except TimeoutError:
+            return Sent(open_, DeliveryError(f"not delivered within {self._options.timeout_s:g} seconds"))
+        except Exception as error:  # one bad message must not stop the others
+            _log.exception("subscription %s could not be served", open_.subscription.id)
+            return Sent(open_, DeliveryError(f"{type(error).__name__}: {error}"[:300]))
         return Sent(open_)
 
-    async def _send(self, open_: OpenParcel, parcel: Parcel) -> None:
+    async def _transformed(self, open_: OpenParcel, parcel: Parcel) -> Parcel:
         name = str(open_.subscription.options.get("apply", ""))
-        if name:
-            transformed = await asyncio.to_thread(self._transformed, name, parcel.view)
-            parcel = replace(parcel, transformed=transformed)
-        await self._channels[open_.subscription.channel].send(parcel)
+        if not name:
+            return parcel
+        made = await self._transforming.run(self._transform, name, parcel.view)
+        return replace(parcel, transformed=made)
 
-    def _transformed(self, name: str, view: FeedView) -> Transformed:
+    def _transform(self, name: str, view: FeedView) -> Transformed:
         return self._transformer.apply(self._stylesheets.text(name), view)
 
     def _is_old(self, open_: OpenParcel) -> bool:

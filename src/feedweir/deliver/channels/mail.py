@@ -6,15 +6,15 @@ lost (or a sender that died before settling) makes a repeat with the same Messag
 
 from __future__ import annotations
 
-import asyncio
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.utils import format_datetime, formataddr
 
 from feedweir.deliver.channels.smtp import SmtpPool
 from feedweir.deliver.digest import Foot, digest
 from feedweir.deliver.message import message_bytes
 from feedweir.deliver.parcel import Destination, Parcel
+from feedweir.deliver.threads import Threads
 from feedweir.deliver.unsubscribe import link_token, unsubscribe_token
 from feedweir.errors import DeliveryError
 
@@ -46,11 +46,12 @@ class MailChannel:
     pool: SmtpPool
     options: MailOptions = MailOptions()
     newest: int = 0
+    threads: Threads = field(default_factory=lambda: Threads(8, "mail"))
 
     async def send(self, parcel: Parcel) -> None:
         content = compose(parcel, self.options)
         envelope = return_path(self.options, parcel.destination.subscription)
-        await asyncio.to_thread(self.pool.send, envelope, parcel.destination.target, content)
+        await self.threads.run(self.pool.send, envelope, parcel.destination.target, content)
 
 
 def compose(parcel: Parcel, options: MailOptions) -> bytes:

@@ -6,20 +6,22 @@ message. Apprise says only whether it succeeded, so every failure is tried again
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from feedweir.deliver.digest import Foot, digest
 from feedweir.deliver.parcel import Parcel
+from feedweir.deliver.threads import Threads
 from feedweir.errors import DeliveryError
 
 _MAX_REASON = 300
+_PATIENCE_S = 20.0
+"""For an answer, whatever the address asks for (`rto=…`): others wait for the thread."""
 
 Notify: TypeAlias = Callable[[str, str, str], bool]
 """(service URL, title, text) → whether the service took it."""
@@ -31,12 +33,13 @@ class NotifyChannel:
 
     notify: Notify
     newest: int = 0
+    threads: Threads = field(default_factory=lambda: Threads(2, "notify"))
 
     async def send(self, parcel: Parcel) -> None:
         destination = parcel.destination
         foot = Foot(zone=destination.zone)
         made = digest(parcel.view, destination.address, foot=foot, transformed=parcel.transformed)
-        taken = await asyncio.to_thread(self.notify, parcel.destination.target, made.subject, made.text)
+        taken = await self.threads.run(self.notify, parcel.destination.target, made.subject, made.text)
         if not taken:
             raise DeliveryError("the service did not take the notification")
 
@@ -52,6 +55,8 @@ def with_apprise() -> Notify | None:
         service = apprise.Apprise.instantiate(url)
         if service is None:
             raise DeliveryError("this is not an address that Apprise knows", is_final=True)
+        service.socket_connect_timeout = min(service.socket_connect_timeout, _PATIENCE_S)
+        service.socket_read_timeout = min(service.socket_read_timeout, _PATIENCE_S)
         with _warnings() as warnings:
             is_taken = bool(service.notify(title=title, body=text))
         if not is_taken and warnings:
