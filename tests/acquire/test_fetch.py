@@ -325,7 +325,9 @@ def test_a_name_that_resolves_to_a_private_address_is_not_asked() -> None:
         resolver=Names("127.0.0.1"),
         host="innocent.example",
     )
-    assert reason(result) is Reason.FORBIDDEN_ADDRESS
+    assert isinstance(result.outcome, Failed)
+    assert result.outcome.reason is Reason.FORBIDDEN_ADDRESS
+    assert result.outcome.detail == "127.0.0.1"
     assert origin.asked == []
 
 

@@ -222,4 +222,5 @@ def test_the_request_reaches_a_real_hub_and_a_dead_one_is_no_exception() -> None
     accepted, dead, requests = asyncio.run(run())
     assert (accepted, dead) == (202, 0)
     assert requests[0].header("Content-Type") == "application/x-www-form-urlencoded"
+    assert (requests[0].header("User-Agent") or "").startswith("Feedweir/")
     assert "could not be reached" in answered(a_lease(), 0, NOW).reason

@@ -10,6 +10,7 @@ import json
 import random
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from email import message_from_bytes
 from pathlib import Path
@@ -20,6 +21,7 @@ import feedparser
 import pytest
 from lxml import html as lxml_html
 
+from feedweir import __version__
 from feedweir.acquire import websub as subscriber
 from feedweir.acquire.addresses import AddressRule
 from feedweir.acquire.aiohttp_transport import AiohttpTransport
@@ -457,7 +459,8 @@ def test_a_subscriber_confirms_is_pushed_to_and_leaves(receiver: Receiver, tmp_p
         (lease,) = (each for each in catalog.subscriptions.all() if each.channel == "websub")
         arrive(catalog, lease.id, [1, 2], clock.now)
         channel = WebSubChannel(posting, clock, "http://weir.example/hub")
-        sender = sender_of(catalog, Memory(numbered(2)), {"websub": channel}, clock, transformer=transformer)
+        items = [replace(item, arrived=NOON + timedelta(hours=1)) for item in numbered(2)]
+        sender = sender_of(catalog, Memory(items), {"websub": channel}, clock, transformer=transformer)
         assert asyncio.run(sender.step()) == 1
         assert ask(mode="unsubscribe")
         assert drop_ended(catalog, clock.now) == 0
@@ -467,7 +470,10 @@ def test_a_subscriber_confirms_is_pushed_to_and_leaves(receiver: Receiver, tmp_p
     assert pushed.headers["link"] == f'<http://weir.example/hub>; rel="hub", <{TOPIC}>; rel="self"'
     digest = hmac.new(b"k", pushed.body, hashlib.sha256).hexdigest()
     assert pushed.headers["x-hub-signature"] == f"sha256={digest}"
-    assert [entry.title for entry in feedparser.parse(pushed.body).entries] == ["Story 2", "Story 1"]
+    feed = feedparser.parse(pushed.body)
+    assert [entry.title for entry in feed.entries] == ["Story 2", "Story 1"]
+    assert feed.feed.updated == "2024-05-01T13:00:00Z", "when the newest arrived"
+    assert {request.headers["user-agent"] for request in receiver.requests} == {f"Feedweir/{__version__}"}
 
 
 def test_our_own_subscriber_and_our_own_hub_understand_each_other(receiver: Receiver, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
+from feedweir import __version__
 from feedweir.acquire.addresses import PUBLIC_ONLY, AddressRule, parse_address
 from feedweir.acquire.exchange import Reason, Request, Response, TransportError
 
@@ -56,6 +57,8 @@ class AiohttpTransport:
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             trust_env=False,
+            # Whoever is asked for anything learns by whom; a fetch says more.
+            headers={"User-Agent": f"Feedweir/{__version__}"},
             skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding"),
             timeout=aiohttp.ClientTimeout(total=None),
         )
@@ -120,7 +123,7 @@ class _Exchange:
 def converted(error: Exception) -> TransportError:
     """What went wrong beneath, in our words."""
     if _is_forbidden(error):
-        return TransportError(Reason.FORBIDDEN_ADDRESS, str(error)[:200])
+        return TransportError(Reason.FORBIDDEN_ADDRESS, str(error).rpartition(_MARK)[2].strip(" ])"))
     return TransportError(_reason(error), (str(error) or type(error).__name__)[:200])
 
 

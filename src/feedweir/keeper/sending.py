@@ -186,7 +186,7 @@ class Sender:
             view = (
                 self._views.newest(record.feed_id, newest)
                 if newest
-                else replace(feeds[record.feed_id], entries=shown)
+                else replace(feeds[record.feed_id], entries=shown, updated=_latest(shown))
             )
         except FeedweirError as error:
             return DeliveryError(str(error))
@@ -253,6 +253,10 @@ class Sender:
                 if attempt + 1 == _SETTLE_ATTEMPTS:
                     raise
         self.sent += sum(1 for result in results if result.error is None)
+
+
+def _latest(entries: Sequence[EntryView]) -> datetime:
+    return max(entry.item.arrived for entry in entries)
 
 
 class SendLoop(Loop):

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from feedweir import __version__
 from feedweir.deliver.parcel import Parcel
 from feedweir.deliver.plain import rfc3339
 from feedweir.deliver.posting import Post, Poster, check
@@ -22,7 +21,6 @@ from feedweir.deliver.render import Format, rendered
 from feedweir.errors import DeliveryError
 
 _PREFIX = "whsec_"
-_USER_AGENT = f"Feedweir/{__version__}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,6 @@ def request_of(parcel: Parcel, now: datetime) -> Post:
     message_id, timestamp = f"msg_{parcel.key}", str(int(now.timestamp()))
     headers = [
         ("Content-Type", media_type),
-        ("User-Agent", _USER_AGENT),
         ("webhook-id", message_id),
         ("webhook-timestamp", timestamp),
     ]
