@@ -108,6 +108,24 @@ def test_a_feed_that_others_read_is_not_dropped(weir: Weir) -> None:
     assert weir.execute("drop feed if exists Nothing")[0].message == "there was no Nothing"
 
 
+def test_who_subscribed_at_our_hub_does_not_keep_a_feed_from_being_dropped(weir: Weir) -> None:
+    lease = NewSubscription(
+        feed="Paired",
+        statement="",
+        channel="websub",
+        target="http://elsewhere.example/",
+        options={"topic": "http://here.example/feeds/Paired.rss", "until": "2026-06-11T12:00:00+00:00"},
+        created_at=NOON,
+    )
+    id_ = weir.catalog.subscriptions.add(lease)
+    weir.execute("subscribe to Paired as Desk output file 'p.rss'")
+    with pytest.raises(CatalogError, match="still used by subscription Desk"):
+        weir.execute("drop feed Paired")
+    assert weir.catalog.subscriptions.with_id(id_).status == "active"
+    weir.execute("drop subscription Desk; drop feed Paired")
+    assert weir.catalog.subscriptions.with_id(id_).status == "dropped"
+
+
 def test_replacing_a_feed_is_kept_as_creating_it(weir: Weir) -> None:
     weir.execute("create or replace feed Water from Post")
     assert weir.catalog.feeds.named("Water").statement.startswith("create feed Water")

@@ -216,11 +216,12 @@ def _refuse_used(connection: Connection, ids: Sequence[int]) -> None:
     subscription = tables.subscription
     gone = names.names_of(connection, ids)
     readers = _readers(connection, ids)
-    query = select(subscription.c.id).where(
+    query = select(subscription.c.id, subscription.c.options).where(
         subscription.c.feed_id.in_(ids), subscription.c.status != "dropped"
     )
     subscribers = [
-        f"subscription {id_}" for id_ in connection.execute(query.order_by(subscription.c.id)).scalars()
+        f"subscription {options.get('name') or id_}"
+        for id_, options in connection.execute(query.order_by(subscription.c.id))
     ]
     users = [*readers, *subscribers]
     if users:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
 from feedweir.catalog import Catalog, NewSubscription, SubscriptionRecord
@@ -42,20 +42,28 @@ async def carry_out(
 
 def drop_ended(catalog: Catalog, now: datetime) -> int:
     """Drop the leases that were not renewed; returns how many."""
-    ended = [
-        record
-        for record in catalog.subscriptions.all()
-        if record.channel == "websub" and _lease(record).until <= now
-    ]
-    for record in ended:
-        catalog.subscriptions.set_status(record.id, "dropped", now)
-    return len(ended)
+    return _drop((record for record in _leases(catalog) if _lease(record).until <= now), catalog, now)
+
+
+def drop_all(catalog: Catalog, feed: str, now: datetime) -> int:
+    """Drop the leases of a feed that is to go: its readers elsewhere cannot keep it."""
+    return _drop(_leases(catalog, feed), catalog, now)
+
+
+def _drop(ended: Iterable[SubscriptionRecord], catalog: Catalog, now: datetime) -> int:
+    ids = [record.id for record in ended]
+    for id_ in ids:
+        catalog.subscriptions.set_status(id_, "dropped", now)
+    return len(ids)
+
+
+def _leases(catalog: Catalog, feed: str | None = None) -> Iterator[SubscriptionRecord]:
+    return (record for record in catalog.subscriptions.all(feed=feed) if record.channel == "websub")
 
 
 def _of(catalog: Catalog, feed: str, request: HubRequest) -> SubscriptionRecord | None:
-    for record in catalog.subscriptions.all(feed=feed):
-        is_same = record.channel == "websub" and record.target == request.callback
-        if is_same and record.options.get("topic") == request.topic:
+    for record in _leases(catalog, feed):
+        if record.target == request.callback and record.options.get("topic") == request.topic:
             return record
     return None
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from feedweir.acquire.http_rules import wire_url
 from feedweir.catalog import Definition, FeedRecord, NewFeed, NewSubscription, SubscriptionRecord
 from feedweir.errors import CatalogError
+from feedweir.keeper.hub import drop_all
 from feedweir.keeper.lease_records import with_hub
 from feedweir.keeper.renaming import renamed_query, renamed_statement
 from feedweir.keeper.source_states import paced
@@ -67,6 +68,7 @@ def alter(desk: Desk, statement: AlterFeed) -> Outcome:
 def drop(desk: Desk, statement: DropFeed) -> Outcome:
     if statement.if_exists and desk.names.kind_of(statement.name) is None:
         return Outcome(message=f"there was no {statement.name}", name=statement.name)
+    drop_all(desk.catalog, statement.name, desk.now)
     desk.catalog.feeds.drop(statement.name)
     desk.names.remove(statement.name)
     return Outcome(message=f"dropped {statement.name}", name=statement.name)
