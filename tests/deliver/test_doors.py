@@ -187,7 +187,9 @@ def test_a_feed_is_a_stream_that_can_be_left_and_taken_up_again(open_house: Hous
         assert stream.status == 200
         assert stream.headers["Content-Type"].startswith("text/event-stream")
         assert stream.readline() == b"retry: 5000\n"
-        home.publish(2, 3)
+        start = stream.readline().decode().removeprefix("id: ").strip()
+    home.publish(2, 3)
+    with listening(home.client.port, "/feeds/Stories/events", Last_Event_ID=start) as stream:
         second, third = next_event(stream), next_event(stream)
     assert [json.loads(each["data"])["title"] for each in (second, third)] == ["Story 2", "Story 3"]
     home.publish(4)

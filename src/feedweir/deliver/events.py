@@ -54,9 +54,10 @@ def events(view: FeedView, entries: Iterable[EntryView], address: Address) -> It
 
 
 def opening(resumed: Resumption, *, retry_s: float = 5.0) -> bytes:
-    """The first bytes of a stream: how long to wait before coming back, and what cannot be had any more."""
-    retry = f"retry: {round(retry_s * 1000)}\n\n".encode()
-    return retry + (event("", "missed", str(resumed.after)) if resumed.missed else b"")
+    """The first bytes of a stream: how long to wait before coming back and with which id, should the line be cut before
+    the first event; and what cannot be had any more."""
+    begin = f"retry: {round(retry_s * 1000)}\nid: {resumed.after}\n\n".encode()
+    return begin + (event("", "missed", str(resumed.after)) if resumed.missed else b"")
 
 
 def event(id_: str, name: str, data: str) -> bytes:
