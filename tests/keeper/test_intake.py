@@ -258,7 +258,9 @@ def test_every_attribute_of_a_pushed_item_arrives(alerts: House) -> None:
         (b"<report><a/></report>", "application/xml", "says nothing"),
         (b"<a> <b> .", "text/turtle", "not text/turtle"),
         (b"", "text/turtle", "no triple"),
-        (as_json({"@context": "http://x/c", "@id": "http://x/1"}), "application/ld+json", "remote contexts"),
+        (as_json({"@context": "http://x/c", "@id": "http://x/1"}), "application/ld+json", "is not loaded"),
+        (b"high water", "text/plain", "neither a JSON object"),
+        (b"42", "application/json", "neither a JSON object"),
         (b"<!DOCTYPE a [<!ENTITY f SYSTEM 'file:///etc/passwd'>]><a>&f;<", "text/xml", "not well-formed"),
     ],
 )
@@ -274,8 +276,10 @@ def test_what_cannot_be_read_is_refused_with_the_reason_and_not_landed(
 def test_only_who_has_the_token_pushes_and_only_to_sources(alerts: House) -> None:
     body = as_json({"title": "x"})
     assert alerts.push("Alerts", body, "application/json", token="wrong").status == 401
-    assert alerts.push("All", body, "application/json").status == 404
-    assert alerts.push("Nothing", body, "application/json").status == 404
+    virtual = alerts.push("All", body, "application/json")
+    assert (virtual.status, b"is a virtual feed" in virtual.body) == (404, True)
+    unknown = alerts.push("Alert", body, "application/json")
+    assert (unknown.status, b"did you mean Alerts" in unknown.body) == (404, True)
 
 
 def test_a_source_that_is_pushed_to_is_never_asked(alerts: House) -> None:

@@ -53,6 +53,10 @@ def rdf_xml_of(body: bytes, media_type: str) -> bytes:
         triples = [quad.triple for quad in quads]
         written = pyoxigraph.serialize(triples, format=pyoxigraph.RdfFormat.RDF_XML)
     except (SyntaxError, ValueError, OSError) as error:
+        if "remote contexts" in str(error):
+            raise DocumentError(
+                "a context of JSON-LD is not loaded", hint="write it out in the document"
+            ) from None
         raise DocumentError(f"this is not {_kind(media_type)}: {str(error)[:200]}") from None
     if not triples or written is None:
         raise DocumentError("there is no triple in it")

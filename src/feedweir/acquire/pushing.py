@@ -48,6 +48,7 @@ _KNOWN = {name: key for key, names in _NAMES.items() for name in names}
 _ESSENTIAL = ("id", "url", "title", "content_html", "content_text", "summary")
 _RDF_ROOT = re.compile(rb"<(?:[\w.-]+:)?RDF\b")
 _DATES = ("date_published", "date_modified")
+_WHAT = "push a feed, an item, a list of items, or a document"
 
 
 def pushed_document(source: str, body: bytes, media_type: str, now: datetime) -> Landed:
@@ -57,13 +58,15 @@ def pushed_document(source: str, body: bytes, media_type: str, now: datetime) ->
         body, media_type = document_of(rdf_xml_of(body, kind)), DOCUMENT
     elif body.lstrip()[:1] in (b"{", b"["):
         body, media_type = _feed_of(body), MEDIA_TYPE
+    elif body.strip() and b"<" not in body:
+        raise DocumentError(
+            "this is neither a JSON object or list nor XML, nor RDF by its Content-Type", hint=_WHAT
+        )
     elif not _is_feed(body, media_type):
         body, media_type = document_of(body), DOCUMENT
     document = Document(number=1, source=source, media_type=media_type, arrived=now, body=body)
     if not parse(document).items:
-        raise DocumentError(
-            "there is no item in it", hint="push a feed, an item, a list of items, or a document"
-        )
+        raise DocumentError("there is no item in it", hint=_WHAT)
     return Landed(source=source, media_type=media_type, arrived=now, body=body)
 
 

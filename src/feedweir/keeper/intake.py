@@ -9,7 +9,7 @@ from feedweir.acquire.http_rules import Headers
 from feedweir.acquire.landing import LandingLog
 from feedweir.acquire.pushing import pushed_document
 from feedweir.acquire.websub import Verdict
-from feedweir.catalog import Catalog
+from feedweir.catalog import Catalog, FeedRecord
 from feedweir.errors import CatalogError
 from feedweir.keeper.leases import Leases
 
@@ -32,15 +32,15 @@ class Receiving:
         self._leases = leases
         self._in_force = in_force
 
-    def has_source(self, name: str) -> bool:
-        record = self._catalog.feeds.find(name)
-        return record is not None and record.kind == "source"
-
-    def push(self, name: str, body: bytes, media_type: str) -> int:
-        """Land a document, or items as JSON; its landing segment. Raises `DocumentError` and `CatalogError`."""
+    def check_source(self, name: str) -> FeedRecord:
         record = self._catalog.feeds.named(name)
         if record.kind != "source":
             raise CatalogError(f"{name!r} is a virtual feed", hint="documents are pushed to sources")
+        return record
+
+    def push(self, name: str, body: bytes, media_type: str) -> int:
+        """Land a document, or items as JSON; its landing segment. Raises `DocumentError` and `CatalogError`."""
+        record = self.check_source(name)
         document = pushed_document(record.name, body, media_type, self._clock())
         # What is landed before its source is known to the next batch would be in no feed.
         self._in_force(record.version)

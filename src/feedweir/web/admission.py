@@ -28,7 +28,7 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
     async for chunk in request.stream():
         body += chunk
         if len(body) > max_bytes:
-            raise HTTPException(413, f"Statements may take {max_bytes} bytes at a time.")
+            raise HTTPException(413, f"More than {max_bytes} bytes are not taken at a time.")
     return bytes(body)
 
 

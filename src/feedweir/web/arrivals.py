@@ -6,6 +6,7 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import PlainTextResponse, Response
 
+from feedweir.errors import CatalogError
 from feedweir.web.admission import admit, read_body
 from feedweir.web.door import Door
 from feedweir.web.intake import Intake
@@ -21,10 +22,10 @@ def arrival_routes(door: Door, intake: Intake) -> APIRouter:
     @router.post("/push/{name}")
     async def push(name: str, request: Request) -> Response:
         admit(door, request)
-        if not await run_in_threadpool(intake.has_source, name):
-            near = ", ".join(door.library.near_names(name))
-            hint = f" Did you mean {near}?" if near else ""
-            raise HTTPException(404, f"There is no source {name!r}.{hint}")
+        try:
+            await run_in_threadpool(intake.check_source, name)
+        except CatalogError as error:
+            raise HTTPException(404, str(error)) from error
         body = await read_body(request, MAX_DOCUMENT_BYTES)
         media_type = request.headers.get("content-type", "")
         segment = await run_in_threadpool(intake.push, name, body, media_type)

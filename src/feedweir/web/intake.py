@@ -19,8 +19,8 @@ class Answer(Protocol):
 class Intake(Protocol):
     """Called from many threads at once; what it took in is on disk."""
 
-    def has_source(self, name: str) -> bool:
-        """Whether there is a source of this name."""
+    def check_source(self, name: str) -> object:
+        """Raises `CatalogError` when there is no source of this name."""
 
     def push(self, name: str, body: bytes, media_type: str) -> int:
         """Land a document or items; raises `DocumentError` and `CatalogError`."""
