@@ -19,6 +19,7 @@ from feedweir.deliver.view import EntryView, FeedView
 from feedweir.errors import DeliveryError
 from feedweir.items.model import Item
 from feedweir.keeper.entry_views import Key, key_of
+from feedweir.keeper.parcels import Parcels
 from feedweir.keeper.sending import Sender, SenderOptions
 from tests.deliver.musical import NOON
 
@@ -110,6 +111,7 @@ def sender_of(
     transformer: Transformer | None = None,
     address: Address | None = None,
     options: SenderOptions | None = None,
+    parcels: Parcels | None = None,
 ) -> Sender:
     return Sender(
         catalog,
@@ -121,6 +123,7 @@ def sender_of(
         stylesheets=Stylesheets(),
         address=address,
         options=options or SenderOptions(lease_s=60, timeout_s=10),
+        parcels=parcels,
     )
 
 

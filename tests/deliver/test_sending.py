@@ -6,9 +6,9 @@ import asyncio
 import itertools
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -22,7 +22,8 @@ from feedweir.deliver.channels.mail import MailChannel
 from feedweir.deliver.channels.notify import NotifyChannel
 from feedweir.deliver.retry import RETRIES, RetryPolicy, next_try
 from feedweir.deliver.transform import Transformer
-from feedweir.errors import DeliveryError
+from feedweir.errors import CatalogError, DeliveryError
+from feedweir.keeper.parcels import Parcels, Sent
 from feedweir.keeper.sending import Sender
 from tests.deliver.musical import NOON, numbered
 from tests.deliver.outgoing import (
@@ -142,6 +143,36 @@ def test_what_was_sent_counts_as_sent_even_when_the_lease_had_ended(catalog: Cat
     assert step(sender_of(catalog, Memory(ITEMS), {"hook": slow}, clock, "one")) == 1
     assert step(sender_of(catalog, Memory(ITEMS), {"hook": slow}, clock, "two")) == 0
     assert len(slow.received) == 1
+
+
+class Troubled(Parcels):
+    """The catalog cannot be written to, or the disk not be read, so many times."""
+
+    troubles = 0
+    error: Exception = CatalogError("the catalog's database refused: locked")
+
+    def settle(self, results: Sequence[Sent], now: datetime) -> None:
+        if self.troubles:
+            self.troubles -= 1
+            raise self.error
+        super().settle(results, now)
+
+
+@pytest.mark.parametrize("error", [Troubled.error, OSError("No space left on device")])
+def test_what_is_known_to_be_sent_is_not_sent_again_however_long_it_cannot_be_written_down(
+    catalog: Catalog, error: Exception
+) -> None:
+    clock, channel = Clock(), Scripted()
+    arrive(catalog, subscribed(catalog), [1], clock.now)
+    parcels = Troubled(catalog, worker="one", lease_s=60)
+    parcels.troubles, parcels.error = 5, error
+    sender = sender_of(catalog, Memory(ITEMS), {"hook": channel}, clock, parcels=parcels)
+
+    def is_stopping() -> bool:
+        return catalog.outbox.counts() == {"sent": 1}
+
+    asyncio.run(sender.run(is_stopping, lambda _: clock.advance(61)))
+    assert len(channel.received) == 1
 
 
 def test_a_failure_is_tried_again_later_and_later(catalog: Catalog) -> None:

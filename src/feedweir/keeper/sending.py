@@ -21,14 +21,13 @@ from feedweir.deliver.stylesheets import Stylesheets
 from feedweir.deliver.threads import Threads
 from feedweir.deliver.transform import Transformed, Transformer
 from feedweir.deliver.view import EntryView, FeedView
-from feedweir.errors import CatalogError, DeliveryError, FeedweirError
+from feedweir.errors import DeliveryError, FeedweirError
 from feedweir.keeper.entry_views import EntryViews, Key, key_of
 from feedweir.keeper.looping import Loop
 from feedweir.keeper.parcels import OpenParcel, Parcels, Sent
 
 _log = logging.getLogger(__name__)
 
-_SETTLE_ATTEMPTS = 3
 _GATHER_S = 0.02
 _QUEUED = 2
 """Parcels that are opened for each one that may be on its way, so that a channel never waits for the catalog."""
@@ -79,6 +78,8 @@ class Sender:
         self._gates: dict[str, asyncio.Semaphore] = {}
         self._running: dict[asyncio.Task[Sent | None], str] = {}
         """Parcels on their way, with their channels."""
+        self._arrived: list[Sent] = []
+        """What became of parcels, until it is written down: what we know to be sent is never sent again."""
         self.sent = 0
         """Parcels, since the start."""
 
@@ -86,7 +87,7 @@ class Sender:
         """Send all that is due now and settle it; returns how many parcels were sent."""
         before = self.sent
         try:
-            while await self._start() or self._running:
+            while await self._start() or self._is_busy:
                 await self._settle_some(None)
         finally:
             self._abandon()
@@ -100,21 +101,27 @@ class Sender:
         try:
             while not is_stopping():
                 try:
-                    is_idle = not await self._start() and not self._running
+                    is_idle = not await self._start() and not self._is_busy
                     await self._settle_some(self._options.look_s)
-                except CatalogError:
+                except (
+                    Exception
+                ):  # a database that is locked, a disk that is full: whatever it is, it may pass
                     _log.exception("the next look will try again")
                     is_idle = True
                 if is_idle:
                     await asyncio.to_thread(pause, self._options.look_s)
-            while self._running:
+            while self._is_busy:
                 await self._settle_some(None)
         finally:
             self._abandon()
 
+    @property
+    def _is_busy(self) -> bool:
+        return bool(self._running or self._arrived)
+
     async def _start(self) -> int:
         """Put on their way as many due parcels as there is room for; how many subscriptions were looked at."""
-        rooms = self._rooms()
+        rooms = {} if self._arrived else self._rooms()
         if max(rooms.values(), default=0) <= 0:
             return 0
         ids, parcels = await asyncio.to_thread(self._opened, rooms)
@@ -144,22 +151,23 @@ class Sender:
 
     async def _settle_some(self, patience_s: float | None) -> None:
         """Wait until something has arrived (or patience ends), and write down what became of it."""
-        if not self._running:
-            return
-        done, _ = await asyncio.wait(self._running, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
-        if done:
+        if self._running and not self._arrived:
+            await asyncio.wait(self._running, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
+        if self._running:
             # Those that end close together are settled together.
-            done, _ = await asyncio.wait(self._running, timeout=_GATHER_S)
-        for task in done:
+            await asyncio.wait(self._running, timeout=_GATHER_S)
+        for task in [task for task in self._running if task.done()]:
             del self._running[task]
-        results = [result for task in done if (result := task.result()) is not None]
-        if results:
-            await asyncio.to_thread(self._settle, results)
+            if (result := task.result()) is not None:
+                self._arrived.append(result)
+        if self._arrived:
+            await asyncio.to_thread(self._settle)
 
     def _abandon(self) -> None:
         for task in self._running:
             task.cancel()
         self._running.clear()
+        self._arrived.clear()
 
     def _filled(self, parcels: Sequence[OpenParcel]) -> Sequence[tuple[OpenParcel, Parcel | DeliveryError]]:
         """Parcels with what they carry, read for all of them at once."""
@@ -243,16 +251,10 @@ class Sender:
         most = self._options.at_once.get(channel, self._options.most_at_once)
         return self._gates.setdefault(channel, asyncio.Semaphore(most))
 
-    def _settle(self, results: Sequence[Sent]) -> None:
-        for attempt in range(_SETTLE_ATTEMPTS):
-            try:
-                self._parcels.settle(results, self._clock())
-                break
-            except CatalogError:
-                # What was sent and is not written down is sent again: worth another try.
-                if attempt + 1 == _SETTLE_ATTEMPTS:
-                    raise
-        self.sent += sum(1 for result in results if result.error is None)
+    def _settle(self) -> None:
+        self._parcels.settle(self._arrived, self._clock())
+        self.sent += sum(1 for result in self._arrived if result.error is None)
+        self._arrived.clear()
 
 
 def _latest(entries: Sequence[EntryView]) -> datetime:
