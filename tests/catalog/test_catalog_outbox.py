@@ -296,5 +296,6 @@ def test_readers_are_told_by_feed_however_many_pages_they_take(
     catalog.subscriptions.add(replace(subscription("stream"), feed="a"))
     feeds = {name: catalog.feeds.named(name).id for name in "abc"}
     found = list(catalog.subscriptions.to_deliver([*feeds.values(), 99]))
-    told = [(feeds[one.feed], id_) for one, id_ in zip(new, ids, strict=True) if one.feed in feeds]
+    pairs = zip(new, ids, strict=True)
+    told = [(feeds[one.feed], id_, one.channel) for one, id_ in pairs if one.feed in feeds]
     assert found == sorted(told)

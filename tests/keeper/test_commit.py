@@ -120,3 +120,16 @@ def test_what_is_held_does_not_grow_with_the_deliveries(
             tracemalloc.stop()
         assert sum(weir.catalog.outbox.counts().values()) == 44_000
     assert peaks[1] < 1.5 * peaks[0]
+
+
+def test_an_edit_is_not_sent_again_but_written_to_files(tmp_path: Path) -> None:
+    first, edited = Shown("Post", ((1, "river"),)), Shown("Post", ((1, "river again"),))
+    with open_weir(tmp_path, STATEMENTS) as weir:
+        subscribe(weir, "Post", 1)
+        subscribe(weir, "Post", 1, "file")
+        for shown in (first, edited):
+            land(weir, [shown])
+            weir.run()
+        channels = {one.id: one.channel for one in weir.catalog.subscriptions.all()}
+        entries = weir.catalog.outbox.entries()
+    assert sorted(channels[entry.subscription_id] for entry in entries) == ["file", "file", "webhook"]

@@ -38,7 +38,7 @@ def test_an_edit_is_not_sent_again_even_when_the_delivery_is_forgotten(tmp_path:
     clock = Clock()
     with Weir.open(tmp_path, clock=clock) as weir:
         weir.execute(
-            "register feed http://post.example/ as Post; subscribe to Post as Ann output file 'a.rss'"
+            "register feed http://post.example/ as Post; subscribe to Post as Ann output mail 'a@b.org'"
         )
         weir.push("Post", document((1, "One"), (2, "Two")))
         weir.run()

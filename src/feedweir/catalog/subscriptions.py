@@ -76,22 +76,22 @@ class Subscriptions:
 
         return self._database.read(read)
 
-    def to_deliver(self, feed_ids: Iterable[int]) -> Iterator[tuple[int, int]]:
-        """(feed, subscription) of the active subscriptions to these feeds that something is sent to (a stream is
-        fetched), by feed; however many there are, only some are held at a time."""
+    def to_deliver(self, feed_ids: Iterable[int]) -> Iterator[tuple[int, int, str]]:
+        """(feed, subscription, channel) of the active subscriptions to these feeds that something is sent to (a stream
+        is fetched), by feed; however many there are, only some are held at a time."""
         for chunk in chunks(sorted(set(feed_ids))):
             page = self._readers(chunk, (0, 0))
             while page:
                 yield from page
-                page = self._readers(chunk, page[-1]) if len(page) == CHUNK else []
+                page = self._readers(chunk, page[-1][:2]) if len(page) == CHUNK else []
 
-    def _readers(self, feed_ids: Sequence[int], after: tuple[int, int]) -> list[tuple[int, int]]:
-        """Some (feed, subscription) that come after another; read by themselves, so that no writer waits for long."""
+    def _readers(self, feed_ids: Sequence[int], after: tuple[int, int]) -> list[tuple[int, int, str]]:
+        """Some that come after another (feed, subscription); read by themselves, so that no writer waits for long."""
         of, id_ = _subscription.c.feed_id, _subscription.c.id
-        query = select(of, id_).where(of.in_(feed_ids), tuple_(of, id_) > after)
+        query = select(of, id_, _subscription.c.channel).where(of.in_(feed_ids), tuple_(of, id_) > after)
         query = query.where(_subscription.c.status == "active", _subscription.c.channel != "stream")
         query = query.order_by(of, id_).limit(CHUNK)
-        return [(row[0], row[1]) for row in self._database.read(lambda one: one.execute(query).all())]
+        return [(row[0], row[1], row[2]) for row in self._database.read(lambda one: one.execute(query).all())]
 
     def rhythm(self, id_: int) -> Rhythm:
         """Where a subscription stands in its schedule."""

@@ -74,18 +74,25 @@ def _portions(entries: Iterable[NewEntry]) -> Iterator[tuple[NewEntry, ...]]:
 
 
 def _deliveries(catalog: Catalog, store: Store, manifest: Manifest, now: datetime) -> Iterator[NewEntry]:
-    """One entry for each subscription and element. The key leaves the revision out: an edit is not sent again."""
+    """One entry for each subscription and element. The key leaves the revision out: an edit is not sent again, but to a
+    file, which shows what the feed shows."""
     feeds, _ = hits_in(store.element_runs([manifest]), oldest=0)
     keys: dict[int, str] = {}
+    wordings: dict[int, str] = {}
     for feed, readers in groupby(catalog.subscriptions.to_deliver(feeds.tolist()), key=itemgetter(0)):
-        keys = keys or _element_keys(store, manifest)
+        if not keys:
+            keys, wordings = _element_keys(store, manifest)
         seqs = store.seqs_in(manifest, feed).tolist()
-        for _, subscription in readers:
+        for _, subscription, channel in readers:
+            named = wordings if channel == "file" else keys
             for seq in seqs:
-                yield NewEntry(subscription, keys[seq], {"feed": feed, "seq": seq}, now)
+                yield NewEntry(subscription, named[seq], {"feed": feed, "seq": seq}, now)
 
 
-def _element_keys(store: Store, manifest: Manifest) -> dict[int, str]:
-    items = store.item_table([manifest], ["seq", "source", "identity"])
-    rows = zip(*(column.to_pylist() for column in items.columns), strict=True)
-    return {seq: f"{source}\n{identity}" for seq, source, identity in rows}
+def _element_keys(store: Store, manifest: Manifest) -> tuple[dict[int, str], dict[int, str]]:
+    """What elements are known by, and what their wordings are."""
+    items = store.item_table([manifest], ["seq", "source", "identity", "revision"])
+    rows = list(zip(*(column.to_pylist() for column in items.columns), strict=True))
+    keys = {seq: f"{source}\n{identity}" for seq, source, identity, _ in rows}
+    edits = {seq: f"{keys[seq]}\n{revision}" for seq, _, _, revision in rows if revision}
+    return keys, {**keys, **edits}
