@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import socket
+import ssl
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 
@@ -124,7 +126,16 @@ def converted(error: Exception) -> TransportError:
     """What went wrong beneath, in our words."""
     if _is_forbidden(error):
         return TransportError(Reason.FORBIDDEN_ADDRESS, str(error).rpartition(_MARK)[2].strip(" ])"))
-    return TransportError(_reason(error), (str(error) or type(error).__name__)[:200])
+    return TransportError(_reason(error), (_cause(error) or str(error) or type(error).__name__)[:200])
+
+
+def _cause(error: Exception) -> str:
+    """Why no connection came about, as the system says it; empty where it does not."""
+    beneath = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else None
+    if beneath is None:
+        return ""
+    is_plain = not isinstance(beneath, ssl.SSLError) and (beneath.errno or 0) > 0
+    return os.strerror(beneath.errno or 0) if is_plain else beneath.strerror or ""
 
 
 def _reason(error: Exception) -> Reason:
