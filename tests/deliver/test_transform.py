@@ -294,3 +294,9 @@ def test_too_large_a_result_is_refused() -> None:
     body = "<xsl:output method='text'/><xsl:template match='/'>0123456789</xsl:template>"
     with Transformer(TransformLimits(max_output_bytes=9)) as transformer, pytest.raises(DeliveryError):
         transformer.apply(sheet(body), WITH_PHOTOS)
+
+
+def test_a_machine_too_busy_to_start_the_process_is_no_fault_of_the_stylesheet() -> None:
+    with Transformer(TransformLimits(start_s=0)) as transformer, pytest.raises(DeliveryError) as caught:
+        transformer.apply(Stylesheets().text("Title"), feed_of(*numbered(1)))
+    assert not caught.value.is_final

@@ -47,6 +47,10 @@ class _Ended(Exception):
     """The process is no more, or was too slow and is ended."""
 
 
+class _NotStarted(Exception):
+    """There is no process, which is no fault of a stylesheet."""
+
+
 class Transformer:
     """One process for any number of transformations, started when first needed and again after it died."""
 
@@ -78,6 +82,9 @@ class Transformer:
             except _Ended as ended:
                 self._end()
                 raise DeliveryError(f"the stylesheet was stopped: {ended}", is_final=True) from None
+            except _NotStarted:
+                self._end()
+                raise DeliveryError("the process for stylesheets did not start") from None
         if "error" in reply:
             place = f"line {reply['line']}: " if reply["line"] else ""
             raise DeliveryError(f"the stylesheet failed: {place}{reply['error']}", is_final=True)
@@ -119,7 +126,10 @@ class Transformer:
             cwd="/",
             start_new_session=True,
         )
-        self._reply(self._process, self._limits.start_s, "its process did not start")
+        try:
+            self._reply(self._process, self._limits.start_s, "")
+        except _Ended:
+            raise _NotStarted from None
         return self._process
 
     def _reply(self, process: subprocess.Popen[bytes], seconds: float, complaint: str) -> dict[str, Any]:
