@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from feedweir.errors import CompiledSetError
-from feedweir.items.model import Item
+from feedweir.items.model import Enclosure, Item
 from feedweir.items.schema import ITEM_SCHEMA, batch_of
 from feedweir.items.text import analyse
 from feedweir.match import (
@@ -35,6 +35,7 @@ from feedweir.plan.predicates import (
     Or,
     PatternNode,
     Predicate,
+    SharesLink,
     Term,
     TreePattern,
 )
@@ -65,6 +66,17 @@ def test_a_query_of_only_stop_words_matches_like_any_other(tmp_path: Path) -> No
     opened = compiled(tmp_path, words("the", "of", "and"), words("the who"))
     assert keys(opened, item("the end of the road and the who")) == [0, 1]
     assert keys(opened, item("the end of it")) == []
+
+
+def test_an_empty_link_is_a_link_wherever_the_plain_meaning_has_it_as_one(tmp_path: Path) -> None:
+    asked = [
+        Query(key, (), SharesLink(attribute, ("#",)))
+        for key, attribute in enumerate(("enclosure", "m:x", "links"))
+    ]
+    batch = [item("x", enclosures=(Enclosure(url=""),), extensions=(("m:x", ""),), links=("",)), item("y")]
+    compile_set(asked, tmp_path / "set")
+    assert pairs_of(open_set(tmp_path / "set").match(batch_of(batch))) == naive_pairs(asked, batch)
+    assert naive_pairs(asked, batch) == [(0, 0), (0, 1)]
 
 
 def test_a_query_of_ten_thousand_terms_is_exact(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from feedweir.match.orders import TextOrder, ends_of, numbers_among, rows_of_sev
 from feedweir.match.scopes import EXTENSIONS
 from feedweir.match.segment_trees import atoms_of_numbers
 from feedweir.match.shared_words import LookedUp, places_of, translated_entries
-from feedweir.match.values import EQUAL, keys_of_value
+from feedweir.match.values import ORIGIN, keys_of_value
 
 _DAY_US = 86_400_000_000
 _HOUR_US = 3_600_000_000
@@ -256,7 +256,7 @@ def _value_atoms(index: Index, items: pa.RecordBatch, kind: str, name: str) -> t
     attribute = attribute_named(name)
     assert attribute is not None, name
     rows, values = _distinct_values(column_of(items, attribute))
-    keeps_empty = kind == EQUAL and _keeps_empty(attribute)
+    keeps_empty = kind == ORIGIN or _keeps_empty(attribute)
     texts = values.dictionary.to_pylist()
     strings = [keys_of_value(kind, name, text) if text or keeps_empty else () for text in texts]
     entries = entries_of_strings(index.values, [string for group in strings for string in group])
