@@ -26,6 +26,7 @@ from feedweir.match import (
 from feedweir.match.arrays import frozen
 from feedweir.match.dictionary import packed, packed_dictionary
 from feedweir.match.dictionary_kernels import look_up
+from feedweir.match.sealed import open_sealed
 from feedweir.plan.predicates import (
     And,
     AtLeast,
@@ -205,6 +206,18 @@ def test_a_damaged_set_is_refused_and_can_be_rebuilt(tmp_path: Path, name: str) 
     with pytest.raises(CompiledSetError):
         open_set(tmp_path / "set")
     assert keys(compiled(tmp_path, words("a")), item("a")) == [0]
+
+
+def test_no_byte_of_a_manifest_can_change_unnoticed(tmp_path: Path) -> None:
+    compiled(tmp_path, words("a"), Compare("published", ">", NOW))
+    path = tmp_path / "set" / "manifest.json"
+    whole = path.read_bytes()
+    for place in [place for place, byte in enumerate(whole) if byte not in b" \n"]:
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(CompiledSetError):
+            open_sealed(tmp_path / "set")
+    path.write_bytes(whole)
+    open_sealed(tmp_path / "set")
 
 
 def test_a_set_that_lacks_a_file_or_is_none_is_refused(tmp_path: Path) -> None:

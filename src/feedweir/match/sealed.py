@@ -13,7 +13,7 @@ from zlib import crc32
 
 from feedweir.errors import CompiledSetError
 
-FORMAT = 7
+FORMAT = 8
 MANIFEST = "manifest.json"
 _READ_AT_ONCE = 1 << 18
 _REBUILD = "it can be rebuilt from its queries"
@@ -36,12 +36,13 @@ def write_sealed(directory: Path, write: Callable[[Path], dict[str, Any]]) -> No
 
 
 def seal(directory: Path, details: dict[str, Any]) -> None:
-    """Write the manifest of a directory's files."""
+    """Write the manifest of a directory's files, which is sealed itself."""
     files = {
         path.name: {"bytes": path.stat().st_size, "digest": _digest(path)}
         for path in sorted(directory.iterdir())
     }
-    text = json.dumps({"format": FORMAT, "files": files, "details": details}, indent=1)
+    manifest = {"format": FORMAT, "files": files, "details": details}
+    text = json.dumps({**manifest, "digest": _digest_of(manifest)}, indent=1)
     (directory / MANIFEST).write_text(text, encoding="utf-8")
 
 
@@ -67,6 +68,8 @@ def read_manifest(directory: Path) -> dict[str, Any]:
         raise CompiledSetError(f"{directory.name} is not a compiled set: {error}", hint=_REBUILD) from error
     if version != FORMAT:
         raise CompiledSetError(f"{directory.name} has format {version}, not {FORMAT}", hint=_REBUILD)
+    if manifest.pop("digest", "") != _digest_of(manifest):
+        raise CompiledSetError(f"{MANIFEST} of {directory.name} is damaged", hint=_REBUILD)
     return dict(manifest)
 
 
@@ -86,6 +89,10 @@ def _check_file(path: Path, expected: dict[str, Any]) -> None:
         raise CompiledSetError(f"{path.parent.name} lacks {path.name}", hint=_REBUILD)
     if path.stat().st_size != expected["bytes"] or _digest(path) != expected["digest"]:
         raise CompiledSetError(f"{path.name} of {path.parent.name} is damaged", hint=_REBUILD)
+
+
+def _digest_of(manifest: dict[str, Any]) -> str:
+    return f"{crc32(json.dumps(manifest).encode()):08x}"
 
 
 def _digest(path: Path) -> str:
