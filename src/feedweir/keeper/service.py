@@ -10,7 +10,6 @@ from datetime import timedelta
 from typing import Protocol
 
 from feedweir.engine.batches import Manifest
-from feedweir.errors import FeedweirError
 from feedweir.keeper.announcing import Announcing
 from feedweir.keeper.fetching import FetchLoop
 from feedweir.keeper.forgetting import Forgetting
@@ -115,7 +114,7 @@ class Service:
         while not self._stopping.wait(_TICK_S):
             try:
                 self._tend()
-            except FeedweirError:
+            except Exception:  # a full disk or a database that is away must not end the watch
                 _log.exception("the next look will try again")
 
     def _tend(self) -> None:

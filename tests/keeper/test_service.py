@@ -1,0 +1,44 @@
+"""The watch beside the pipeline goes on, whatever one look runs into."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from feedweir.keeper import service as watching
+from feedweir.keeper.service import Service
+from feedweir.keeper.weir import Weir
+
+
+class Idle:
+    """A query that runs and does nothing."""
+
+    isActive = True
+
+    def stop(self) -> None:
+        self.isActive = False
+
+    def exception(self) -> None:
+        return None
+
+
+def test_a_look_that_fails_is_not_the_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "_TICK_S", 0.001)
+    has_looked_again = threading.Event()
+    with Weir.open(tmp_path / "data") as weir:
+        service = Service(weir, lambda _: Idle(), None)
+        service.start()
+        looks = iter([OSError("no space left on device"), None])
+
+        def look() -> int:
+            error = next(looks, None)
+            if error is not None:
+                raise error
+            has_looked_again.set()
+            return 0
+
+        monkeypatch.setattr(weir, "refresh_set", look)
+        assert has_looked_again.wait(30)
+        service.stop()
