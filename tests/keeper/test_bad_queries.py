@@ -88,7 +88,7 @@ def test_an_error_in_a_very_long_line_shows_what_stands_around_it(place: int) ->
     assert shown[mark.index("^")] == "!"
 
 
-def test_a_damaged_set_is_refused_and_compiled_again(weir: Weir) -> None:
+def test_a_damaged_set_is_refused_and_compiled_again(weir: Weir, caplog: pytest.LogCaptureFixture) -> None:
     weir.execute("create feed Storms from Post where contains 'storm'")
     run(weir, "storm")
     for path in sorted(weir.directory.sets.glob("segments/*/index.arrays")):
@@ -96,7 +96,18 @@ def test_a_damaged_set_is_refused_and_compiled_again(weir: Weir) -> None:
         body[len(body) // 2] ^= 255
         path.write_bytes(body)
     assert weir.repair_set()
+    assert "made again from the definitions: index.arrays of" in caplog.text
     assert not weir.repair_set()
+    land(weir, [Shown("Post", ((7, "another storm"),))])
+    assert weir.run() == 1
+    assert titles(weir, "Storms") == ["another storm", "storm"]
+
+
+@pytest.mark.parametrize("written", [b"", b"12%5", b"\xf5\x00", b"999"])
+def test_what_is_in_force_may_be_lost(weir: Weir, written: bytes) -> None:
+    weir.execute("create feed Storms from Post where contains 'storm'")
+    run(weir, "storm")
+    (weir.directory.sets / "CURRENT").write_bytes(written)
     land(weir, [Shown("Post", ((7, "another storm"),))])
     assert weir.run() == 1
     assert titles(weir, "Storms") == ["another storm", "storm"]

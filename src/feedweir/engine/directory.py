@@ -5,8 +5,11 @@ Nothing heavy is imported here: Spark plans in processes of its own, which are s
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from pathlib import Path
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +65,11 @@ def latest_batch(batches: Path) -> int:
 
 
 def current_version(sets: Path) -> int | None:
-    """The version that the next batch is matched against; None before the first set."""
+    """The version that the next batch is matched against; None before the first set, or when its name is lost."""
     try:
         return int((sets / "CURRENT").read_text())
     except FileNotFoundError:
+        return None
+    except ValueError as error:  # whoever finds none in force compiles one
+        _log.warning("which compiled set is in force cannot be read: %s", error)
         return None

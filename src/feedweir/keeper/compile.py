@@ -8,6 +8,7 @@ cheaper.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -35,6 +36,8 @@ from feedweir.keeper.sharing import processes_for, read_all
 from feedweir.match import forget_merge
 from feedweir.match.formulas import Progress
 from feedweir.plan.columns import SCHEMA, QueryTable
+
+_log = logging.getLogger(__name__)
 
 WHOLE_BELOW = 1_000
 """Queries up to which everything is compiled: it takes no longer than a batch, and plans all filters together."""
@@ -113,8 +116,11 @@ def repair(
     try:
         check_installed(sets, version)
         load_joins(joins_path(sets, version))
-    except CompiledSetError:
+    except CompiledSetError as error:
+        _log.warning("the compiled set is made again from the definitions: %s", error)
         forget_merge(sets)
+        # a catalog that was restored may know less than the set
+        version = min(version, catalog.feeds.version())
         _compile(catalog, sets, version, now, plan, None, lately, progress)
         return True
     return False
