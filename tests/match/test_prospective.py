@@ -74,6 +74,18 @@ def test_partitions_and_small_superqueries_change_nothing(
         )
 
 
+@pytest.mark.parametrize("name", METHODS)
+def test_queries_longer_than_a_superquery_and_without_terms_are_exact(name: str) -> None:
+    random = np.random.default_rng(3)
+    sizes = [0, 1, 3, 33, 34, 64, 70, 130, 300] * 3
+    queries = [set(random.choice(400, size, replace=False).tolist()) for size in sizes]
+    documents = [set(range(400)) - {number} for number in range(5)]
+    expected = [(row, query) for row, query in naive(queries, documents) if queries[query]]
+    found = matcher(name, sets_of(queries), 400).match(sets_of(documents))
+    assert sorted(zip(found.rows.tolist(), found.queries.tolist(), strict=True)) == expected
+    assert len(matcher(name, sets_of([]), 400).match(sets_of(documents)).rows) == 0
+
+
 @pytest.mark.parametrize("name", ["auto", "primitive", "overlap-32", "shared"])
 def test_methods_stand_behind_the_interface_of_compiled_sets(name: str) -> None:
     terms = [["storm"], ["storm", "coast"], ["coast", "calm"], ["Storm", "storm"]]
@@ -121,8 +133,9 @@ def test_auto_judges_many_queries_by_some_of_them(monkeypatch: pytest.MonkeyPatc
 def test_unknown_methods_and_phrases_are_refused() -> None:
     with pytest.raises(SettingsError, match="no matcher is called magic"):
         matcher("magic", sets_of([{1}]), N_TERMS)
-    with pytest.raises(SettingsError, match="single words"):
-        keyword_set(KeywordQueries(pa.array([1]), pa.array([["two words"]])))
+    for terms in (["two words"], [f"w{number}" for number in range(10)]):
+        with pytest.raises(SettingsError, match="one to 9 single words"):
+            keyword_set(KeywordQueries(pa.array([1]), pa.array([terms])))
 
 
 def test_each_step_of_the_publication_touches_less_than_the_one_before() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import get_args
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +18,19 @@ from feedweir.match.facts import texts_of
 from feedweir.match.keywords import keywords_of
 from feedweir.match.matches import NOTHING, Matches
 from feedweir.match.pair_kernels import in_order
-from feedweir.match.prospective.methods import Clustered, Found, Matcher, Ordered, Primitive, Shared
+from feedweir.match.prospective.methods import (
+    Clustered,
+    Clustering,
+    Found,
+    Matcher,
+    Ordered,
+    Primitive,
+    Shared,
+)
 from feedweir.match.prospective.terms import TermSets, term_queries, term_sets
 from feedweir.match.scopes import WHOLE
 from feedweir.match.store import KeywordQueries, table_of
+from feedweir.match.trie import MAX_DEPTH
 
 CACHE_BYTES = 1 << 20
 _ACCUMULATOR_BYTES = 16
@@ -36,12 +47,11 @@ METHODS: dict[str, Callable[[TermSets, int], Matcher]] = {
     "partitioned": lambda queries, n_terms: Ordered(
         queries, n_terms, has_filter=True, partitions=partitions_for(len(queries))
     ),
-    "random-32": lambda queries, n_terms: Clustered(queries, n_terms, clustering="random"),
-    "alphabetical-32": lambda queries, n_terms: Clustered(queries, n_terms, clustering="alphabetical"),
-    "overlap-32": lambda queries, n_terms: Clustered(queries, n_terms),
-    "overlap-64": lambda queries, n_terms: Clustered(queries, n_terms, limit=64),
-    "overlap-96": lambda queries, n_terms: Clustered(queries, n_terms, limit=96),
-    "overlap-128": lambda queries, n_terms: Clustered(queries, n_terms, limit=128),
+    **{
+        f"{clustering}-{limit}": partial(Clustered, clustering=clustering, limit=limit)
+        for clustering in get_args(Clustering)
+        for limit in (32, 64, 96, 128)
+    },
     "shared": Shared,
 }
 PUBLISHED = tuple(name for name in METHODS if name != "shared")
@@ -88,11 +98,13 @@ class KeywordSet:
 
 
 def keyword_set(queries: KeywordQueries, method: str = "auto") -> KeywordSet:
-    """Compile plain queries for one of the methods; each term must be one word."""
+    """Compile plain queries for one of the methods; each term must be one word, and there may be a few."""
     table = table_of(queries)
     keywords = keywords_of(table)
     if len(keywords.rows) != len(table):
-        raise SettingsError("the published methods take queries of single words only", hint="use compile_set")
+        raise SettingsError(
+            f"the published methods take queries of one to {MAX_DEPTH} single words", hint="use compile_set"
+        )
     sets, words = term_queries(keywords)
     core = matcher(method, sets, len(words))
     return KeywordSet(table.column("key").to_numpy(), dictionary_of([word.encode() for word in words]), core)

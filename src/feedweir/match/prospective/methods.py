@@ -116,7 +116,10 @@ def _partitioned(rows: Array, terms: Array, part: Array, n_terms: int, partition
 
 
 class Clustered:
-    """Superqueries of queries that share their rarest term, of at most `limit` terms besides."""
+    """Superqueries of queries that share their rarest term, of at most `limit` terms besides.
+
+    A query that has more is one by itself; accumulators and masks are then as long as the longest needs.
+    """
 
     def __init__(
         self,
@@ -127,10 +130,12 @@ class Clustered:
         limit: int = 32,
         seed: int = 0,
     ) -> None:
+        rows, queries = queries.with_terms()
         clusters, self.n_superqueries = _clusters(queries, n_terms, clustering, limit, seed)
         by_cluster = np.argsort(clusters, kind="stable").astype(np.int32)
         members = np.concatenate([[0], np.cumsum(np.bincount(clusters, minlength=self.n_superqueries))])
-        masks = np.zeros((len(queries), -(-limit // 32)), np.uint32)
+        longest = max(limit, int(queries.sizes.max(initial=1)) - 1)
+        masks = np.zeros((len(queries), -(-longest // 32)), np.uint32)
         term_counts = np.zeros(self.n_superqueries, np.int64)
         terms = np.empty(len(queries.terms), np.int32)
         bit_of_term = np.full(n_terms, -1, np.int32)
@@ -143,8 +148,8 @@ class Clustered:
         bits = np.arange(n) - np.repeat(np.cumsum(term_counts) - term_counts, term_counts)
         order = np.argsort(terms[:n], kind="stable")
         self._rests = inverted(owners, terms[:n], n_terms)
-        self._rest_bits = bits[order].astype(np.uint8)
-        self._members, self._queries, self._masks = members, by_cluster, masks
+        self._rest_bits = bits[order].astype(np.int32)
+        self._members, self._queries, self._masks = members, rows[by_cluster].astype(np.int32), masks
 
     @property
     def n_postings(self) -> int:
@@ -162,10 +167,10 @@ class Clustered:
 def _clusters(
     queries: TermSets, n_terms: int, clustering: Clustering, limit: int, seed: int
 ) -> tuple[Array, int]:
-    """The superquery of every query, and how many there are; a query never has more than `limit` + 1 terms."""
+    """The superquery of every query, and how many there are."""
     firsts = queries.terms[queries.offsets[:-1]]
     order = _pool_order(queries, firsts, clustering, seed).astype(np.int64)
-    pools = np.concatenate([[0], np.flatnonzero(np.diff(firsts[order])) + 1, [len(order)]])
+    pools = np.append(np.flatnonzero(np.diff(firsts[order], prepend=-1)), len(order))
     clusters = np.empty(len(queries), np.int64)
     arguments = (pools, order, queries.offsets, queries.terms, limit, n_terms)
     if clustering == "overlap":
@@ -189,11 +194,12 @@ class Shared:
     """Ours: grouped by the rarest term, sharing the verification of common beginnings."""
 
     def __init__(self, queries: TermSets, n_terms: int, probabilities: Array | None = None) -> None:
+        rows, queries = queries.with_terms()
         counts = np.bincount(queries.terms, minlength=n_terms) if probabilities is None else probabilities
         scale = 1.0 if probabilities is not None else 1.0 / (counts.max(initial=1) + 1.0)
         self._n_terms = n_terms
         self._trie: Trie = trie_of(
-            queries.offsets.astype(np.int64), queries.terms.copy(), np.arange(len(queries)), counts * scale
+            queries.offsets.astype(np.int64), queries.terms.copy(), rows, counts * scale
         )
 
     @property

@@ -27,6 +27,11 @@ class TermSets:
     def head(self, n: int) -> TermSets:
         return TermSets(self.offsets[: n + 1], self.terms[: self.offsets[min(n, len(self))]])
 
+    def with_terms(self) -> tuple[Array, TermSets]:
+        """The rows that have terms, by number: a query without any is one that nothing finds."""
+        rows = np.flatnonzero(self.sizes)
+        return rows, self if len(rows) == len(self) else self.only(rows)
+
     def only(self, rows: Array) -> TermSets:
         """Some of the rows, in the order given."""
         sizes = self.sizes[rows]
