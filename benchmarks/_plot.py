@@ -8,6 +8,8 @@ from html import escape
 from math import ceil, floor, log10
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _RIGHT, _TOP = 720, 360, 70, 50, 190, 26
+_WIDE_BAR = 24
+"""Broad enough for its height to be written across."""
 _COLOURS = ("#1b6ca8", "#c8553d", "#588b3b", "#8a4fa3", "#b8860b", "#3c8d93", "#777777", "#d1495b")
 
 Lines = Mapping[str, Sequence[tuple[float, float]]]
@@ -82,8 +84,15 @@ def _bar(left: float, width: float, pair: tuple[float, float], colour: str, axis
     return [
         _rectangle(left, middle, width * 0.92, bottom - middle, colour, 1.0),
         _rectangle(left, top, width * 0.92, middle - top, colour, 0.45),
-        _label(left + width * 0.46, top - 3, f"{lower + upper:.3g}", "#333", "middle", 9),
+        _height(left + width * 0.46, top - 3, f"{lower + upper:.3g}", width),
     ]
+
+
+def _height(x: float, y: float, text: str, width: float) -> str:
+    """Above its bar; upright where it would run into its neighbour's."""
+    if width >= _WIDE_BAR:
+        return _label(x, y, text, "#333", "middle", 9)
+    return f'<g transform="rotate(-90 {x:.1f} {y:.1f})">{_label(x, y + 3, text, "#333", "start", 9)}</g>'
 
 
 def _rectangle(x: float, y: float, width: float, height: float, colour: str, opacity: float) -> str:
@@ -116,7 +125,7 @@ def _plain_axis(values: Sequence[float]) -> _Axis:
     low, high = min(0.0, *values), max(values) or 1.0
     step = 10.0 ** floor(log10((high - low) / 4))
     step *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= 6)
-    count = ceil((high - low) / step + 1e-9)
+    count = ceil((high - low) / step - 1e-9)
     return _Axis(low, low + count * step, tuple(low + step * k for k in range(count + 1)), False)
 
 
