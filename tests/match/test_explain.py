@@ -71,7 +71,7 @@ def test_spans_show_where_the_words_stand() -> None:
 @pytest.mark.parametrize(
     ("predicate", "name"),
     [
-        (FromFeeds(("wire",)), "source origin wire"),
+        (FromFeeds(("wire",)), "source = wire"),
         (Extends(None, "a.org/x"), "links opening a.org/x"),
         (Compare("published", ">", datetime(2025, 1, 1, tzinfo=UTC)), "published within bounds"),
         (Contains("title", (Term("cov", is_prefix=True),), 1), "title: cov*"),

@@ -168,7 +168,7 @@ def test_several_values_keep_a_range_that_none_of_them_lies_in() -> None:
     ("predicate", "name"),
     [
         (Compare("m:r", ">", 4), "m:r as number within bounds"),
-        (Compare("m:r", "=", 5), "m:r number 5.0"),
+        (Compare("m:r", "=", 5), "m:r = 5.0"),
         (Compare("title", ">=", "c"), "title as text within bounds"),
     ],
 )

@@ -13,6 +13,10 @@ from feedweir.match.factored import trees_finding
 from feedweir.match.facts import streams_of, texts_of, values_of_batch
 from feedweir.match.index import Index
 from feedweir.match.trie_kernels import atoms_finding
+from feedweir.match.values import EQUAL, NUMBER, ORIGIN
+
+_WHOLE = (EQUAL, NUMBER, ORIGIN)
+"""What is compared as a whole; links are by their hosts, domains and openings."""
 
 
 def finders_of(index: Index, query: int, items: pa.RecordBatch) -> list[Finder]:
@@ -72,7 +76,7 @@ def name_of(index: Index, atom: int) -> str:
     if len(value):
         number = int(np.searchsorted(index.value_starts, value[0], side="right")) - 1
         kind, attribute, text = _string(index.values, number).split("\0", 2)
-        return f"{attribute} {kind} {text}"
+        return f"{attribute} {'=' if kind in _WHOLE else kind} {text}"
     tree = next(tree for tree in index.segment_trees if atom in tree.node_atoms)
     return _axis_name(tree.axis, int(np.flatnonzero(tree.node_atoms == atom)[0]))
 
