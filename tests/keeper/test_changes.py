@@ -151,3 +151,18 @@ def test_a_damaged_segment_is_noticed_and_everything_is_compiled_again(weir: Wei
         path.write_bytes(data)
     assert weir.repair_set()
     assert pairs(in_force(weir)) == compiled_whole(weir, tmp_path / "whole")
+
+
+def test_versions_that_a_batch_may_still_ask_for_are_made_again_too(weir: Weir) -> None:
+    weir.execute("".join(f"create feed f{n} from a where title contains 'storm';" for n in range(30)))
+    weir.push("a", b"<rss version='2.0'><channel><item><title>storm</title></item></channel></rss>")
+    weir.run()
+    known = {}
+    for number in range(KEPT_SETS + 2):
+        weir.execute(f"create feed late{number} from b where title contains '{WORDS[number]}';")
+        known[weir.refresh_set()] = pairs(in_force(weir))
+    for path in weir.directory.sets.glob("segments/*/index.arrays"):
+        path.write_bytes(path.read_bytes()[:-1])
+    assert weir.repair_set()
+    assert {version: pairs(open_installed(weir.directory.sets, version)) for version in known} == known
+    assert current_version(weir.directory.sets) == max(known)

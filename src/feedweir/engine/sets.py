@@ -76,13 +76,27 @@ def install_set(
 
     `pinned` is the oldest version that a batch may still ask for.
     """
+    write_set(sets, version, queries, joins, plan, progress=progress, frequencies=frequencies)
+    _put_in_force(sets, version, pinned)
+
+
+def write_set(
+    sets: Path,
+    version: int,
+    queries: Iterable[Query],
+    joins: Iterable[JoinFeed] = (),
+    plan: Plan = unplanned,
+    *,
+    progress: Progress | None = None,
+    frequencies: Frequencies | None = None,
+) -> None:
+    """As `install_set`, for whoever asks for this version; the one in force stays in force."""
     feeds = tuple(joins)
     shutil.rmtree(joins_path(sets, version), ignore_errors=True)
     save_joins(joins_path(sets, version), feeds)
     table = in_order(QueryTable.together(queries, JoinSet(feeds).queries()).table)
     trees = plan(QueryTable(table))
     write_version(sets, version, table, trees=trees, progress=progress, frequencies=frequencies)
-    _put_in_force(sets, version, pinned)
 
 
 def change_set(

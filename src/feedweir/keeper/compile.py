@@ -12,6 +12,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,18 +28,21 @@ from feedweir.engine.sets import (
     joins_path,
     open_installed,
     unplanned,
+    write_set,
 )
 from feedweir.errors import CompiledSetError
 from feedweir.keeper.changes import Changed, changes_of
 from feedweir.keeper.lately import Lately
 from feedweir.keeper.merging import Merges
 from feedweir.keeper.sharing import processes_for, read_all
-from feedweir.match import forget_merge
+from feedweir.match import forget_merge, versions_of
 from feedweir.match.formulas import Progress
 from feedweir.plan.columns import SCHEMA, QueryTable
 
 _log = logging.getLogger(__name__)
 
+_MOST_REPAIRED = 8
+"""Versions before the one in force that are made again: a batch that is run again asks for one of the newest."""
 WHOLE_BELOW = 1_000
 """Queries up to which everything is compiled: it takes no longer than a batch, and plans all filters together."""
 
@@ -108,20 +112,32 @@ def repair(
     plan: Plan = unplanned,
     lately: Lately | None = None,
     progress: Progress | None = None,
+    *,
+    pinned: int | None = None,
 ) -> bool:
-    """Compile the set in force again if it cannot be read; whether that was so."""
-    version = current_version(sets)
-    if version is None:
+    """Compile the set in force again if it cannot be read; whether that was so.
+
+    So are the ones before it that a batch which is run again may ask for, `pinned` being the oldest.
+    """
+    current = current_version(sets)
+    if current is None or not _is_damaged(sets, current):
         return False
+    forget_merge(sets)
+    newest = min(current, catalog.feeds.version())  # a catalog that was restored may know less than the set
+    oldest = newest if pinned is None else pinned
+    _compile(catalog, sets, newest, now, plan, pinned, lately, progress)
+    for version in versions_of(sets)[-_MOST_REPAIRED:]:
+        if oldest <= version < newest and _is_damaged(sets, version):
+            _compile(catalog, sets, version, now, plan, None, lately, progress, in_force=False)
+    return True
+
+
+def _is_damaged(sets: Path, version: int) -> bool:
     try:
         check_installed(sets, version)
         load_joins(joins_path(sets, version))
     except CompiledSetError as error:
         _log.warning("the compiled set is made again from the definitions: %s", error)
-        forget_merge(sets)
-        # a catalog that was restored may know less than the set
-        version = min(version, catalog.feeds.version())
-        _compile(catalog, sets, version, now, plan, None, lately, progress)
         return True
     return False
 
@@ -170,18 +186,20 @@ def _compile(
     pinned: int | None,
     lately: Lately | None,
     progress: Progress | None,
+    *,
+    in_force: bool = True,
 ) -> int:
     version, definitions = catalog.feeds.definitions(version)
     halves = Halves(progress or _unheard, len(definitions))
     compilation = compile_definitions(definitions, progress=halves.first)
     frequencies = lately.observe() if lately is not None else None
-    install_set(
+    put = partial(install_set, pinned=pinned) if in_force else write_set
+    put(
         sets,
         version,
         compilation.queries,
         compilation.joins,
         plan,
-        pinned=pinned,
         progress=halves.second,
         frequencies=frequencies,
     )

@@ -98,13 +98,12 @@ class Weir:
     def refresh_set(self, progress: Progress | None = None) -> int:
         """Put the catalog's definitions in force; returns their version. `progress` hears how far a large set is."""
         with self._set_turn:
-            last = self.store.published(self.store.latest())
             return put_in_force(
                 self.catalog,
                 self.directory.sets,
                 self.clock(),
                 self.plans.plan,
-                pinned=last.version if last else None,
+                pinned=self._pinned(),
                 merges=self._merges,
                 lately=self._lately,
                 progress=progress,
@@ -123,8 +122,19 @@ class Weir:
         """Compile the set in force again if it is damaged; whether it was."""
         with self._set_turn:
             return repair(
-                self.catalog, self.directory.sets, self.clock(), self.plans.plan, self._lately, progress
+                self.catalog,
+                self.directory.sets,
+                self.clock(),
+                self.plans.plan,
+                self._lately,
+                progress,
+                pinned=self._pinned(),
             )
+
+    def _pinned(self) -> int | None:
+        """The oldest version that a batch may still ask for; None before the first batch."""
+        last = self.store.published(self.store.latest())
+        return last.version if last else None
 
     def run(self) -> int:
         """Run everything that has landed through the engine in this process; how many batches that took."""
