@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import TypeAlias
+from zlib import crc32
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedweir.engine.constructed import items_shown
-from feedweir.engine.join_plans import JoinFeed, JoinSet, load_joins, save_joins
+from feedweir.engine.join_plans import DIGESTS, JoinFeed, JoinSet, load_joins, save_joins
 from feedweir.engine.plan_wire import plan_from_json, plan_to_json, stream_keys
 from feedweir.engine.preview import replay
 from feedweir.errors import CompiledSetError
@@ -195,6 +196,7 @@ BAD = (
 @pytest.mark.parametrize("text", BAD)
 def test_joins_that_cannot_be_read_are_refused(tmp_path, text: str) -> None:  # type: ignore[no-untyped-def]
     (tmp_path / "3.json").write_text(text)
+    (tmp_path / DIGESTS).write_text(json.dumps({"3": crc32(text.encode())}))
     with pytest.raises(CompiledSetError):
         load_joins(tmp_path)
 

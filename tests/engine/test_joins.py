@@ -335,8 +335,9 @@ def test_damaged_joins_are_compiled_again(tmp_path: Path) -> None:
     with Weir.open(tmp_path, clock=lambda: START) as weir:
         weir.execute(STATEMENTS)
         weir.refresh_set()
-        path = sorted(weir.directory.sets.glob("*.joins/*.json"))[0]
-        whole = path.read_bytes()
-        path.write_bytes(whole[:-1])
-        assert weir.repair_set()
-        assert path.read_bytes() == whole
+        for path in sorted(weir.directory.sets.glob("*.joins/*.json")):
+            whole = path.read_bytes()
+            for damaged in (whole[:-1], whole.replace(b"1", b"2"), None):
+                path.unlink() if damaged is None else path.write_bytes(damaged)
+                assert weir.repair_set()
+                assert path.read_bytes() == whole

@@ -38,6 +38,7 @@ from feedweir.plan.nodes import (
 from feedweir.plan.query import Query
 
 FORMAT = 2
+DIGESTS = "digests.json"
 SHARDS = 8
 """Feeds with joins are divided by the first stream they read, so that a feed that is edited finds its history again."""
 
@@ -212,27 +213,45 @@ def save_joins(directory: Path, feeds: Iterable[JoinFeed]) -> None:
             "feeds": sorted([feed, places[key]] for feed, key in members),
         }
         replace_json(directory / f"{shard}.json", value)
+    if by_shard:
+        written = {
+            str(shard): crc32((directory / f"{shard}.json").read_bytes()) for shard in sorted(by_shard)
+        }
+        replace_json(directory / DIGESTS, written)
 
 
 def shards_in(directory: Path) -> list[int]:
     """The shards that have feeds."""
-    return sorted(int(path.stem) for path in directory.glob("[0-9]*.json"))
+    return sorted(_digests(directory))
+
+
+def _digests(directory: Path) -> dict[int, int]:
+    """What each shard's file was written as; none when it was compiled without any."""
+    if not directory.exists():
+        return {}
+    try:
+        written = json.loads((directory / DIGESTS).read_bytes())
+        return {int(shard): int(digest) for shard, digest in written.items()}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise CompiledSetError(f"{DIGESTS} of {directory.name} cannot be read: {error}") from error
 
 
 def load_joins(directory: Path, shard: int | None = None) -> JoinSet:
     """The feeds with joins of a version, or of one shard; none when it was compiled without any."""
-    shards = shards_in(directory) if shard is None else [shard]
-    return JoinSet(feed for one in shards for feed in _load(directory / f"{one}.json"))
+    digests = _digests(directory)
+    shards = sorted(digests) if shard is None else [shard] if shard in digests else []
+    return JoinSet(feed for one in shards for feed in _load(directory / f"{one}.json", digests[one]))
 
 
-def _load(path: Path) -> list[JoinFeed]:
+def _load(path: Path, digest: int) -> list[JoinFeed]:
     try:
-        value: Any = json.loads(path.read_bytes())
+        body = path.read_bytes()
+        if crc32(body) != digest:
+            raise CompiledSetError(f"{path.name} of {path.parent.name} is damaged")
+        value: Any = json.loads(body)
         if value["format"] != FORMAT:
             raise CompiledSetError(f"{path.name} is of format {value['format']}, not {FORMAT}")
         plans = [plan_from_json(rows) for rows in value["plans"]]
         return [JoinFeed(feed, plans[place]) for feed, place in value["feeds"]]
-    except FileNotFoundError:
-        return []
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
         raise CompiledSetError(f"{path.name} cannot be read: {error}") from error
