@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from feedweir.keeper import service as watching
-from feedweir.keeper.service import Service
+from feedweir.keeper.service import Service, reason_of
 from feedweir.keeper.weir import Weir
 
 
@@ -42,3 +42,16 @@ def test_a_look_that_fails_is_not_the_last(tmp_path: Path, monkeypatch: pytest.M
         monkeypatch.setattr(weir, "refresh_set", look)
         assert has_looked_again.wait(30)
         service.stop()
+
+
+def test_the_reason_of_a_stop_is_the_error_that_began_it() -> None:
+    proxied = (
+        "An exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):\n"
+        '  File "worker.py", line 74, in run\n'
+        "feedweir.errors.CompiledSetError: index.arrays of 7 is damaged\n\n\tat org.apache.spark.Task.run\n"
+    )
+    assert (
+        reason_of(RuntimeError(proxied)) == "feedweir.errors.CompiledSetError: index.arrays of 7 is damaged"
+    )
+    assert reason_of(RuntimeError("one line\nand more")) == "one line"
+    assert reason_of(None) == "no reason was given"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from feedweir.keeper.weir import Weir
 
 _log = logging.getLogger(__name__)
 
+_PYTHON_ERROR = re.compile(r"^[\w.]*(?:Error|Exception): .+", re.MULTILINE)
 _TICK_S = 0.5
 _TIDY_EVERY = 32
 """Batches."""
@@ -120,7 +122,7 @@ class Service:
     def _tend(self) -> None:
         self._weir.refresh_set()
         if self._query and not self._query.isActive:
-            _log.error("the pipeline stopped and is started again: %s", _first_line(self._query.exception()))
+            _log.error("the pipeline stopped and is started again: %s", reason_of(self._query.exception()))
             self._restarts += 1
             self._weir.repair_set()
             self._query = self._start_query(self._committed)
@@ -130,5 +132,9 @@ class Service:
         self._forgetting.tend(self._weir.catalog, self._weir.clock())
 
 
-def _first_line(error: Exception | None) -> str:
-    return str(error).strip().split("\n", 1)[0] if error else "no reason was given"
+def reason_of(error: Exception | None) -> str:
+    """In one line: of what went through Spark and back, the error that began it."""
+    if error is None:
+        return "no reason was given"
+    told = _PYTHON_ERROR.findall(str(error))
+    return told[-1] if told else str(error).strip().split("\n", 1)[0]
