@@ -22,12 +22,16 @@ settings.load_profile(PROFILE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    deepened = set()  # a test with parameters is several items and one function
     for item in items if PROFILE == "deep" else ():
         test = getattr(item, "obj", None)
+        function = getattr(test, "__func__", test)
         chosen = getattr(test, "_hypothesis_internal_use_settings", None)
-        if isinstance(chosen, settings) and item.get_closest_marker("nightly") is None:
+        is_nightly = item.get_closest_marker("nightly") is not None
+        if isinstance(chosen, settings) and not is_nightly and function not in deepened:
+            deepened.add(function)
             deeper = settings(chosen, max_examples=DEPTH * chosen.max_examples)
-            setattr(getattr(test, "__func__", test), "_hypothesis_internal_use_settings", deeper)  # noqa: B010
+            setattr(function, "_hypothesis_internal_use_settings", deeper)  # noqa: B010
 
 
 @pytest.fixture(scope="session")
