@@ -2,7 +2,8 @@
 
 Accumulators live in a hash table that is addressed by query number, as query numbers are assigned at random. As in our
 own kernel, places in the arrays that are read most are unsigned, so that no negative index need be considered. Without
-`has_tests` only the matching phase is run, to be timed by itself: accumulators are filled and nobody looks at them.
+`has_tests` only the matching phase is run, to be timed by itself: accumulators are filled and nobody looks at them. The
+testing phase goes through the accumulators that were created, not through the whole table.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ def match_primitive(offsets, terms, starts, postings, sizes, has_tests):  # type
     stats = np.zeros(4, np.int64)
     table = np.empty(64, np.int32)
     counts = np.empty(64, np.int32)
+    created = np.empty(64, np.uint32)
     for row in range(len(offsets) - 1):
         total = 0
         for i in range(offsets[row], offsets[row + 1]):
@@ -55,21 +57,26 @@ def match_primitive(offsets, terms, starts, postings, sizes, has_tests):  # type
         if size > len(table):
             table = np.empty(size, np.int32)
             counts = np.empty(size, np.int32)
+            created = np.empty(size, np.uint32)
         table[:size] = -1
         mask = uint32(size - 1)
+        n_created = 0
         for i in range(offsets[row], offsets[row + 1]):
             for p in range(starts[terms[i]], starts[terms[i] + 1]):
                 slot = _slot_of(table, mask, postings[uintp(p)])
                 if table[slot] == -1:
                     table[slot] = postings[uintp(p)]
                     counts[slot] = 1
-                    stats[STAT_ACCUMULATORS] += 1
+                    created[uintp(n_created)] = slot
+                    n_created += 1
                 else:
                     counts[slot] += 1
         stats[STAT_POSTINGS] += total
-        for slot in range(size if has_tests else 0):
+        stats[STAT_ACCUMULATORS] += n_created
+        for k in range(n_created if has_tests else 0):
+            slot = created[uintp(k)]
             query = table[slot]
-            if query != -1 and counts[slot] == sizes[query]:
+            if counts[slot] == sizes[uint32(query)]:
                 if n == len(rows):
                     rows, queries = _grown(rows, n), _grown(queries, n)
                 rows[n] = row
@@ -90,6 +97,7 @@ def match_ordered(offsets, terms, firsts, first_postings, rests, rest_postings, 
     stats = np.zeros(4, np.int64)
     table = np.empty(64, np.int32)
     counts = np.empty(64, np.int32)
+    created = np.empty(64, np.uint32)
     bits = np.zeros(64, np.uint8)
     for row in range(len(offsets) - 1):
         for part in range(len(firsts)):
@@ -100,18 +108,22 @@ def match_ordered(offsets, terms, firsts, first_postings, rests, rest_postings, 
             if size > len(table):
                 table = np.empty(size, np.int32)
                 counts = np.empty(size, np.int32)
+                created = np.empty(size, np.uint32)
                 bits = np.zeros(size * _BITS_PER_ENTRY // 8, np.uint8)
             table[:size] = -1
             mask = uint32(size - 1)
             bit_mask = uint32(size * _BITS_PER_ENTRY // 2 - 1)
             if has_filter:
                 bits[: (np.int64(bit_mask) + 1) // 8] = 0
+            n_created = 0
             for i in range(offsets[row], offsets[row + 1]):
                 for p in range(firsts[part, terms[i]], firsts[part, terms[i] + 1]):
                     query = first_postings[uintp(p)]
                     slot = _slot_of(table, mask, query)
                     table[slot] = query
                     counts[slot] = 1
+                    created[uintp(n_created)] = slot
+                    n_created += 1
                     if has_filter:
                         bit = uint32(query) & bit_mask
                         bits[bit >> uint32(3)] |= np.uint8(1) << np.uint8(bit & uint32(7))
@@ -129,9 +141,10 @@ def match_ordered(offsets, terms, firsts, first_postings, rests, rest_postings, 
                     slot = _slot_of(table, mask, query)
                     if table[slot] != -1:
                         counts[slot] += 1
-            for slot in range(size if has_tests else 0):
+            for k in range(n_created if has_tests else 0):
+                slot = created[uintp(k)]
                 query = table[slot]
-                if query != -1 and counts[slot] == sizes[query]:
+                if counts[slot] == sizes[uint32(query)]:
                     if n == len(rows):
                         rows, queries = _grown(rows, n), _grown(queries, n)
                     rows[n] = row
@@ -163,6 +176,7 @@ def match_clustered(  # type: ignore[no-untyped-def]
     stats = np.zeros(4, np.int64)
     table = np.empty(64, np.int32)
     masks = np.empty((64, n_words), np.uint32)
+    created = np.empty(64, np.uint32)
     bits = np.zeros(64, np.uint8)
     for row in range(len(offsets) - 1):
         total = 0
@@ -172,16 +186,20 @@ def match_clustered(  # type: ignore[no-untyped-def]
         if size > len(table):
             table = np.empty(size, np.int32)
             masks = np.empty((size, n_words), np.uint32)
+            created = np.empty(size, np.uint32)
             bits = np.zeros(size * _BITS_PER_ENTRY // 8, np.uint8)
         table[:size] = -1
         mask = uint32(size - 1)
         bit_mask = uint32(size * _BITS_PER_ENTRY // 2 - 1)
         bits[: (np.int64(bit_mask) + 1) // 8] = 0
+        n_created = 0
         for i in range(offsets[row], offsets[row + 1]):
             for p in range(firsts[terms[i]], firsts[terms[i] + 1]):
                 one = first_postings[uintp(p)]
                 slot = _slot_of(table, mask, one)
                 table[slot] = one
+                created[uintp(n_created)] = slot
+                n_created += 1
                 for word in range(n_words):
                     masks[slot, word] = 0
                 bit = uint32(one) & bit_mask
@@ -201,10 +219,9 @@ def match_clustered(  # type: ignore[no-untyped-def]
                     masks[slot, rest_bits[uintp(p)] >> 5] |= np.uint32(1) << np.uint32(
                         rest_bits[uintp(p)] & 31
                     )
-        for slot in range(size if has_tests else 0):
+        for k in range(n_created if has_tests else 0):
+            slot = created[uintp(k)]
             one = table[slot]
-            if one == -1:
-                continue
             stats[STAT_TESTS] += members[one + 1] - members[one]
             for member in range(members[one], members[one + 1]):
                 word = 0
