@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from feedweir.keeper import service as watching
-from feedweir.keeper.service import Service, reason_of
+from feedweir.keeper.service import Service, Tidied, is_time_to_tidy, reason_of
 from feedweir.keeper.weir import Weir
 
 
@@ -42,6 +43,16 @@ def test_a_look_that_fails_is_not_the_last(tmp_path: Path, monkeypatch: pytest.M
         monkeypatch.setattr(weir, "refresh_set", look)
         assert has_looked_again.wait(30)
         service.stop()
+
+
+def test_counters_follow_within_a_minute_however_few_batches_there_are() -> None:
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    last = Tidied(upto=7, batches=3, at=noon)
+    assert is_time_to_tidy(Tidied(), Tidied(upto=7, batches=0, at=noon))  # left by an earlier process
+    assert not is_time_to_tidy(last, Tidied(upto=8, batches=4, at=noon + timedelta(seconds=59)))
+    assert is_time_to_tidy(last, Tidied(upto=8, batches=4, at=noon + timedelta(seconds=60)))
+    assert is_time_to_tidy(last, Tidied(upto=99, batches=35, at=noon))
+    assert not is_time_to_tidy(last, Tidied(upto=7, batches=3, at=noon + timedelta(days=1)))
 
 
 def test_the_reason_of_a_stop_is_the_error_that_began_it() -> None:

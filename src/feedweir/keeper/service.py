@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from feedweir.engine.batches import Manifest
@@ -22,6 +22,8 @@ _PYTHON_ERROR = re.compile(r"^[\w.]*(?:Error|Exception): .+", re.MULTILINE)
 _TICK_S = 0.5
 _TIDY_EVERY = 32
 """Batches."""
+_TIDY_AFTER = timedelta(minutes=1)
+"""However few there were: people look at counters."""
 
 
 class RunningQuery(Protocol):
@@ -70,7 +72,7 @@ class Service:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="feedweir-watch", daemon=True)
         self._batches = self._items = self._elements = self._restarts = 0
-        self._tidied_at = 0
+        self._tidied = Tidied()
 
     def start(self) -> None:
         told = Announcing(_log, "feeds compiled")
@@ -126,10 +128,28 @@ class Service:
             self._restarts += 1
             self._weir.repair_set()
             self._query = self._start_query(self._committed)
-        if self._batches - self._tidied_at >= _TIDY_EVERY:
-            self._tidied_at = self._batches
+        now = Tidied(self._weir.store.latest(), self._batches, self._weir.clock())
+        if is_time_to_tidy(self._tidied, now):
+            self._tidied = now
             self._weir.tidy()
         self._forgetting.tend(self._weir.catalog, self._weir.clock())
+
+
+@dataclass(frozen=True, slots=True)
+class Tidied:
+    """What had been published when the logs were tidied."""
+
+    upto: int = 0
+    batches: int = 0
+    at: datetime | None = None
+    """None when a process has not done so yet: an earlier one may have left something."""
+
+
+def is_time_to_tidy(last: Tidied, now: Tidied) -> bool:
+    if now.upto == last.upto:
+        return False
+    is_old = last.at is None or now.at is None or now.at - last.at >= _TIDY_AFTER
+    return is_old or now.batches - last.batches >= _TIDY_EVERY
 
 
 def reason_of(error: Exception | None) -> str:
