@@ -79,7 +79,7 @@ def test_what_a_filter_or_a_translation_finds_is_what_looking_up_finds(
         assert [entries[start:end].tolist() for start, end in pairwise(offsets)] == expected(few, texts)
         assert texts_of(tokens, places.tolist()) == [few[entry] for entry in entries.tolist()]
         others = [word if word not in many else "" for word in few]
-        _, entries, _ = known_tokens(small, tokens, LookedUp(large, {"t": tokens}).entries_of("t"))
+        _, entries, _ = known_tokens(small, tokens, LookedUp(large, {"t": tokens}).entries())
         assert entries.tolist() == [entry for row in expected(others, texts) for entry in row]
 
 

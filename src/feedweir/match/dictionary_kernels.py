@@ -155,8 +155,13 @@ def look_up_few(  # type: ignore[no-untyped-def]
         n_passed = 0
         for i in range(offsets[row], offsets[row + 1]):
             passed[uintp(n_passed)] = i
-            is_asked = asks_all or found[uintp(i)] < 0
-            n_passed += is_asked and (not has_filter or _passes(filter_bits, shift, hashes[uintp(i)]) != 0)
+            n_passed += asks_all or found[uintp(i)] < 0
+        if has_filter:
+            n_asked, n_passed = n_passed, 0
+            for k in range(n_asked):
+                i = passed[uintp(k)]
+                passed[uintp(n_passed)] = i
+                n_passed += _passes(filter_bits, shift, hashes[uintp(i)]) != 0
         if n + n_passed >= len(entries):
             more = np.empty(len(entries) + n_passed, np.int32)
             entries, tokens = np.concatenate((entries, more)), np.concatenate((tokens, more))

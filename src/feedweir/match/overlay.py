@@ -21,6 +21,7 @@ from feedweir.match.index import Index
 from feedweir.match.match_kernels import Beside, Checks, Trie
 from feedweir.match.overlay_kernels import lay_over
 from feedweir.match.scopes import WHOLE
+from feedweir.match.shared_words import places_of
 
 _NONE, _NO_KEYS = frozen(np.empty(0, np.int32)), frozen(np.empty(0, np.int64))
 UNCHECKED = Checks(
@@ -148,9 +149,9 @@ def _own_words(overlay: Overlay, texts: Texts) -> Iterator[tuple[Array, Array]]:
     """(offsets of rows, atoms) of words that the large set does not have."""
     if len(overlay.words.starts) > 1:
         assert texts.looked_up is not None, "words are looked up in the large set"
+        found, places = texts.looked_up.entries(), places_of(texts.tokens)
         for name in WHOLE:
-            found = texts.looked_up.entries_of(name)
-            offsets, entries, _ = known_tokens(overlay.words, texts.tokens[name], found)
+            offsets, entries, _ = known_tokens(overlay.words, texts.tokens[name], found[places[name]])
             yield offsets, overlay.first_atom + entries
 
 

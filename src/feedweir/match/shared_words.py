@@ -34,10 +34,6 @@ class LookedUp:
             self._found.append(found)
         return self._found[0]
 
-    def entries_of(self, name: str) -> Array:
-        """Those of one field."""
-        return self.entries()[places_of(self.tokens)[name]]
-
 
 def places_of(tokens: Mapping[str, Tokens]) -> dict[str, slice]:
     """Where the tokens of each field lie when all lie one after the other."""
