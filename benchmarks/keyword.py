@@ -295,7 +295,7 @@ def updates(
         changed, more_seconds = timed(lambda version=written: _opened(version, batch.slice(0, 1)))
         spent.append(seconds + more_seconds)
         segments = max(segments, len(changed.segments))
-        if len(spent) % 7 == 1:
+        if len(spent) % 10 == 5:
             slower.append(_slowdown(base, changed, batch))
     merged, merge_s = timed(lambda: _opened(merge(root), batch.slice(0, 1)))
     slowdown, share = float(np.mean(slower)), (sum(spent) + merge_s) / len(spent)
@@ -321,7 +321,7 @@ def _get_ready(work: excite.Workload, more: TermSets, items: pa.RecordBatch, roo
 
 def _slowdown(base: Any, changed: Any, batch: pa.RecordBatch) -> float:
     """In turns, so that whatever else the machine does meets both."""
-    turns = [(timed(lambda: base.match(batch))[1], timed(lambda: changed.match(batch))[1]) for _ in range(3)]
+    turns = [(timed(lambda: base.match(batch))[1], timed(lambda: changed.match(batch))[1]) for _ in range(7)]
     return min(now for _, now in turns) / min(before for before, _ in turns)
 
 
