@@ -71,7 +71,8 @@ class SegmentedSet:
         over = [(one, opened) for one, opened in smaller if can_be_laid_over(opened.index)]
         overlay = overlay_of(base.index, [(opened.index, known[one.name]) for one, opened in over])
         behind = np.concatenate([_NO_KEYS, *(_kept_keys(*part) for part in over)])[overlay.order]
-        keys = _without(np.concatenate([base.index.keys, behind]), largest.removed)
+        keys = np.concatenate([base.index.keys, behind])
+        keys[largest.removed] = REMOVED
         others = (
             Member(
                 opened,
@@ -81,7 +82,7 @@ class SegmentedSet:
             for one, opened in smaller
             if (one, opened) not in over
         )
-        return Member(base, keys, overlay if over else None), *others
+        return Member(base, frozen(keys), overlay if over else None), *others
 
     def __len__(self) -> int:
         return sum(segment.size - len(segment.removed) for segment in self.segments)
@@ -173,7 +174,7 @@ def _without(keys: Array, removed: Array) -> Array:
     """The keys of queries, of which those of some numbers were removed."""
     if not len(removed):
         return frozen(keys)
-    kept = keys if keys.flags.writeable else keys.copy()
+    kept = keys.copy()
     kept[removed] = REMOVED
     return frozen(kept)
 

@@ -61,18 +61,9 @@ def _walk(  # type: ignore[no-untyped-def]
             work[0] += n_children
             work[1] += n_here
             for k in range(n_here):
+                entry = blocks[place + 2 + k]
                 work[2] += _judge(
-                    blocks[place + 2 + k],
-                    checks,
-                    bits,
-                    row,
-                    streams,
-                    values,
-                    n_words,
-                    room,
-                    costs,
-                    found,
-                    asked,
+                    entry, checks, bits, row, streams, values, n_words, room, costs, found, asked
                 )
         child = nexts[depth - 1]
         below = -1
