@@ -37,6 +37,7 @@ NOW = datetime(2024, 5, 6, tzinfo=UTC)
 HOUR_S = 3_600.0
 
 
+FLAT = History().factors
 LOSS_S, SHELF_S = 10_000.0, 4_000.0
 
 
@@ -124,6 +125,50 @@ def test_a_rate_is_found_and_an_unknown_source_is_taken_for_a_quiet_one() -> Non
     assert mean_rate_s(History()) == pytest.approx(4 / 86_400)
     busy = watched([600.0 * n for n in range(300)], [HOUR_S * n for n in range(40)])
     assert mean_rate_s(busy) == pytest.approx(1 / 600, rel=0.2)
+
+
+def test_a_rate_is_remembered_longer_than_the_looks_it_was_seen_by() -> None:
+    """Dates of items fill the looks of a busy source within hours."""
+    history = looked(History(), NOW, is_changed=True)
+    for look in range(1, 200):
+        at = NOW + timedelta(seconds=900 * look)
+        published = [at - timedelta(seconds=850 - 100 * place) for place in range(9)]
+        history = looked(history, at, is_changed=True)
+        history = counted(history, at, 9, 20, published=published)
+    assert mean_rate_s(history) == pytest.approx(1 / 100, rel=0.15)
+
+
+@pytest.mark.parametrize("ages_days", [(40, 50, 60), (3, 90), (200,)])
+def test_old_dates_in_a_first_document_tell_a_quiet_source(ages_days: tuple[int, ...]) -> None:
+    published = [NOW - timedelta(days=days) for days in ages_days]
+    first = looked(History(), NOW, is_changed=True)
+    known = counted(first, NOW, len(published), len(published), published=published)
+    recent = sum(days < 28 for days in ages_days)
+    assert mean_rate_s(known) == pytest.approx(recent / (28 * 86_400), abs=0.5 / 86_400 / 7)
+    assert mean_rate_s(known) < mean_rate_s(first) / 10
+
+
+def test_who_publishes_all_the_time_is_looked_at_as_soon_as_allowed() -> None:
+    history = replace(
+        watched([61.0 * n for n in range(3_000)], [907.0 * n for n in range(200)]), factors=FLAT
+    )
+    for seconds in range(0, 3_600, 217):
+        now = NOW + timedelta(seconds=907 * 199 + seconds)
+        earliest = now + timedelta(seconds=900)
+        look = Planned(price=10.0).next_look(history, now, earliest, now + timedelta(days=1))
+        assert look - earliest < timedelta(seconds=60)
+
+
+def test_a_look_does_not_come_right_before_the_strike_because_it_is_allowed_then() -> None:
+    minutes = np.ones(60, dtype=np.float32)
+    minutes[29] = 30.0
+    factors = np.concatenate((np.ones(31), minutes, np.ones(30))).astype(np.float32).tobytes()
+    history = replace(
+        watched([61.0 * n for n in range(3_000)], [907.0 * n for n in range(200)]), factors=factors
+    )
+    now = NOW + timedelta(days=3, minutes=12)
+    look = Planned(price=10.0).next_look(history, now, now + timedelta(seconds=900), now + timedelta(days=1))
+    assert look == NOW + timedelta(days=3, minutes=30)
 
 
 def test_the_minutes_at_which_a_publisher_strikes_are_found_from_looks_at_other_minutes() -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedweir.acquire.refresh.forecast import expected, strokes
-from feedweir.acquire.refresh.history import History, array, recorded
+from feedweir.acquire.refresh.history import SLOT_S, History, array, mean_rate_s, recorded
 from feedweir.acquire.refresh.planned import Planned
 from feedweir.acquire.refresh.rhythm_kernels import SIZE, fit
 from feedweir.acquire.refresh.rules import RefreshRules
@@ -102,6 +104,35 @@ def test_a_fit_is_what_sharing_out_minute_by_minute_leads_to(
     fit(*arrays, factors, prior, peers, rounds, 3_600.0, np.array(steps))
     twin = naive_fit(times, events, list(peers), list(prior), rounds, steps)
     np.testing.assert_allclose(factors, twin, rtol=1e-9)
+
+
+@given(
+    st.integers(0, 30 * 86_400),
+    st.integers(1, 200),
+    st.floats(1e-6, 1e-2),
+    st.one_of(st.just(-1.0), st.floats(0, 3 * 86_400)),
+    st.integers(0, 100),
+)
+def test_what_is_foreseen_of_a_minute_is_the_rate_times_its_factors_and_an_even_part(
+    start: int, slots: int, rate_s: float, age_s: float, seed: int
+) -> None:
+    factors = np.random.default_rng(seed).uniform(0.1, 3.0, SIZE).astype(np.float32)
+    changed_at = START + start - age_s if age_s >= 0 else -1.0
+    history = History(
+        factors=factors.tobytes(), rate_s=rate_s, changed_at=changed_at, items=70.0, watched_s=86_400.0
+    )
+    next_items, items = expected(history, START + start, slots)
+    hours, days, minutes, ages = (factors[a:b].astype(float) for a, b in itertools.pairwise(TABLES))
+    for slot in range(slots):
+        moment = datetime.fromtimestamp((START + start) // SLOT_S * SLOT_S + SLOT_S * slot, UTC)
+        minute = minutes[moment.minute]
+        rhythm = rate_s * hours[moment.hour] * days[moment.weekday()] * minute
+        even = mean_rate_s(history) * (0.9 * minute / minutes.mean() + 0.1)
+        whole = 0.4 * rhythm + 0.6 * even
+        octave = 3.0 * np.log2(np.clip((moment.timestamp() - changed_at) / 300, 1.0, 4_096.0))
+        next_rate = 0.4 * whole * ages[min(int(octave), 29)] + 0.6 * even if age_s >= 0 else whole
+        assert items[slot] == pytest.approx(SLOT_S * whole)
+        assert next_items[slot] == pytest.approx(SLOT_S * next_rate)
 
 
 def test_looks_come_after_the_last_of_the_busy_minutes_and_one_in_five_elsewhere() -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from feedweir.acquire.refresh.history import SIZES, SLOT_S, Array, History, array, mean_rate_s
+from feedweir.acquire.refresh.history import SLOT_S, Array, History, array, mean_rate_s
 
 _HEDGE = 0.6
 """How much of the rate is taken to be even, whatever the rhythm says: the world changes, and looks must notice."""
 _SMEAR = 0.1
-"""How much of that is taken to be even over the minutes of the hour as well."""
+"""How much of that is even over the minutes of the hour as well: the clockwork of a publisher seldom changes."""
 
 
 def expected(history: History, start: float, slots: int) -> tuple[Array, Array]:
@@ -18,30 +18,17 @@ def expected(history: History, start: float, slots: int) -> tuple[Array, Array]:
 
     Twice: if nothing appears meanwhile, so that the last change grows older, and on the whole.
     """
-    first = int(start // SLOT_S)
-    places = np.arange(first, first + slots)
-    hours, days, minutes, ages = np.split(array(history.factors), np.cumsum(SIZES)[:-1])
-    whole = (
-        history.rate_s
-        * SLOT_S
-        * hours[places // 60 % 24]
-        * days[(places // 1_440 + 3) % 7]
-        * minutes[places % 60]
+    from feedweir.acquire.refresh.forecast_kernels import foresee
+
+    factors, first = array(history.factors), int(start // SLOT_S)
+    next_items, items = foresee(
+        factors, history.rate_s, mean_rate_s(history), history.changed_at, first, slots, _HEDGE, _SMEAR
     )
-    # The clockwork of a publisher seldom changes, its hours do: what is uncertain keeps to the minutes known.
-    struck = (1 - _SMEAR) * minutes / minutes.mean() + _SMEAR
-    flat = mean_rate_s(history) * SLOT_S * struck[places % 60]
-    whole = (1 - _HEDGE) * whole + _HEDGE * flat
-    if history.changed_at < 0:
-        return whole, whole
-    age = np.clip((places - history.changed_at / SLOT_S) / 5, 1.0, 2.0**12)
-    octaves = np.minimum((3.0 * np.log2(age)).astype(np.int64), len(ages) - 1)
-    return (1 - _HEDGE) * whole * ages[octaves] + _HEDGE * flat, whole
+    return next_items, items
 
 
 def strokes(history: History) -> NDArray[np.bool_]:
     """After which minutes of the hour it is best to look: one in five, the last of the busiest among them."""
-    minutes = np.split(array(history.factors), np.cumsum(SIZES)[:-1])[2].reshape(12, 5)
-    busy = minutes >= minutes.max(axis=1, keepdims=True) / 2
-    last = 4 - busy[:, ::-1].argmax(axis=1)
-    return np.asarray(np.arange(5) == last[:, None]).ravel()
+    from feedweir.acquire.refresh.forecast_kernels import last_busy
+
+    return np.asarray(last_busy(array(history.factors)))

@@ -72,6 +72,9 @@ class History:
     """About when the last item appeared, as a timestamp; -1 when none did."""
     shown: float = 0.0
     """How many items a document shows; 0 when none was counted yet."""
+    items: float = 0.0
+    watched_s: float = 0.0
+    """How many items came in how long, older ones counting less: busy sources fill their looks in hours."""
 
 
 def looked(history: History, at: datetime, *, is_changed: bool, peers: bytes = b"") -> History:
@@ -80,13 +83,17 @@ def looked(history: History, at: datetime, *, is_changed: bool, peers: bytes = b
     `peers` is what other sources are like (`rhythm_of`): as long as a source has not changed, it is taken to be so.
     """
     moment = int(at.timestamp())
-    if history.times and moment <= int.from_bytes(history.times[-4:], "little"):
+    before = int.from_bytes(history.times[-4:], "little") if history.times else moment
+    if history.times and moment <= before:
         return history
     # The first document of a source is all new, which tells nothing of its rhythm.
     is_news = is_changed and history.times != b""
     times, counts = _merged(history, moment) if not is_news else (history.times, history.counts)
+    kept = 0.5 ** ((moment - before) / _HALF_LIFE_S)
     history = replace(
         history,
+        items=history.items * kept,
+        watched_s=history.watched_s * kept + moment - before,
         times=times[-4 * (MAX_LOOKS - 1) :] + moment.to_bytes(4, "little"),
         counts=counts[-2 * (MAX_LOOKS - 1) :] + (UNKNOWN if is_news else 0).to_bytes(2, "little"),
         changed_at=float(moment) if is_news else history.changed_at,
@@ -138,7 +145,11 @@ def counted(
     items = int(new_items * (_SATURATED if shown and new_items >= shown else 1.0))
     counts[place] = min(items, UNKNOWN - 1)
     times, counts = _dated(times, counts, place, [int(moment.timestamp()) for moment in published])
-    history = replace(_kept(history, times, counts), shown=_smoothed(history.shown, float(shown)))
+    history = replace(
+        _kept(history, times, counts),
+        shown=_smoothed(history.shown, float(shown)),
+        items=history.items + items,
+    )
     return fitted(history, peers)
 
 
@@ -181,15 +192,13 @@ def recorded(changes: Mapping[float, int], since: float, shown: float) -> Histor
     looks, first = np.unique(np.stack((moments + 1, moments), axis=1).ravel(), return_index=True)
     counts = np.stack((found, np.zeros_like(found)), axis=1).ravel()[first]
     times, counts = np.append(int(since) - 1, looks), np.append(0, counts)
-    return fitted(_kept(History(shown=shown), times, counts))
+    history = History(shown=shown, items=float(found.sum()), watched_s=float(times[-1] - times[0]))
+    return fitted(_kept(history, times, counts))
 
 
 def mean_rate_s(history: History) -> float:
     """Items a second, over all hours; a guess until the source has been watched for a while."""
-    times, counts = _looks(history)
-    watched_s = float(times[-1] - times[0]) if len(times) else 0.0
-    items = float(np.where(counts == UNKNOWN, history.burst, counts).sum())
-    return (items + _PRIOR_RATE_S * _PRIOR_S) / (watched_s + _PRIOR_S)
+    return (history.items + _PRIOR_RATE_S * _PRIOR_S) / (history.watched_s + _PRIOR_S)
 
 
 def rhythm_of(histories: Iterable[History], before: bytes = b"") -> bytes:
@@ -274,12 +283,15 @@ def _first(
 ) -> History:
     """The first document is all new, and yet its items' dates tell how the source published before anybody looked."""
     history = replace(history, shown=_smoothed(history.shown, float(shown)))
-    moments = sorted({moment for moment in published if times[0] - _MAX_BACK_S < moment < times[0] - 1})
-    if len(moments) < 2:
+    dated = sorted(moment for moment in published if moment < times[0] - 1)
+    if not dated:
         return history
-    looks = np.unique(np.array([(moment, moment + 1) for moment in moments], dtype=np.int64))
     # The oldest item shown opens the time that is known; what came before it has scrolled away.
-    found = np.isin(looks, np.array(moments[1:]) + 1).astype(np.int64)
+    since = max(dated[0], int(times[0]) - _MAX_BACK_S)
+    recent = np.array([moment for moment in dated if moment > since], dtype=np.int64)
+    history = replace(history, items=float(len(recent)), watched_s=float(times[0] - since))
+    looks = np.unique(np.concatenate(([since], recent, recent + 1)))
+    found = np.isin(looks, recent + 1).astype(np.int64)
     looks, found = np.append(looks, times[0]), np.append(found, 0)
     return fitted(_kept(history, looks, found), peers)
 

@@ -31,22 +31,24 @@ class Planned:
     shelf_s: float = 72_000.0
 
     def next_look(self, history: History, now: datetime, earliest: datetime, latest: datetime) -> datetime:
+        from feedweir.acquire.refresh.forecast_kernels import moments_up_to
         from feedweir.acquire.refresh.planning_kernels import first_of_cheapest
 
         start = now.timestamp()
         minutes = int(start // SLOT_S) + np.arange(_HORIZON_SLOTS)
         ends: Array = np.asarray((minutes + 1) * SLOT_S - start, dtype=np.float64)
-        stops = np.flatnonzero(strokes(history)[minutes % 60])
-        edges = np.append(0.0, ends[stops])
+        soonest, longest = (earliest - now).total_seconds(), (latest - now).total_seconds()
         next_items, items = expected(history, start, _HORIZON_SLOTS)
         next_items[0] *= ends[0] / SLOT_S
-        soonest, longest = (earliest - now).total_seconds(), (latest - now).total_seconds()
+        stops = np.flatnonzero(strokes(history)[minutes % 60])
+        stops = _with_soonest(stops, int(np.searchsorted(ends, soonest)), items)
+        edges = np.append(0.0, ends[stops])
         first = min(int(np.searchsorted(edges, soonest)), len(stops))
         last = max(int(np.searchsorted(edges, longest, side="right")) - 1, first)
         place = first_of_cheapest(
             edges,
-            sums(next_items, ends, stops),
-            sums(items, ends, stops),
+            moments_up_to(next_items, ends, stops),
+            moments_up_to(items, ends, stops),
             first,
             last,
             min(soonest, longest),
@@ -59,8 +61,10 @@ class Planned:
         return bounded(now + timedelta(seconds=float(edges[place])), earliest, latest)
 
 
-def sums(items: Array, ends: Array, stops: NDArray[np.intp]) -> Array:
-    """Items up to the start and up to the ends of some slots, and the sums of their moments and of their squares."""
-    middles = ends - SLOT_S / 2
-    added = np.cumsum((items, items * middles, items * middles**2), axis=1)[:, stops]
-    return np.concatenate((np.zeros((3, 1)), added), axis=1)
+def _with_soonest(stops: NDArray[np.intp], soonest: int, items: Array) -> NDArray[np.intp]:
+    """As soon as it is allowed is a moment to look as well, unless a tenth more than usual is to come right after."""
+    place = int(np.searchsorted(stops, soonest))
+    if place == len(stops):
+        return stops
+    until = items[soonest + 1 : stops[place] + 1]
+    return stops if until.sum() > 1.1 * len(until) * items.mean() else np.union1d(stops, soonest)
