@@ -1,13 +1,14 @@
 """Refresh policies on a trace of what feeds showed: loss and delay against an hourly poll with as many requests.
 
 A trace says what each feed showed at certain moments; between them it is taken to have shown the same. Without
-`--trace` one is generated after the figures of a recorded week (`_worlds.collections`). Every policy starts without any
-knowledge, and what it learns counts. `delay_bound` and `missed_bound` are what the same planning reaches that has
-watched a week before without a gap, and that week was just the same. `publishers_…` is another world, of sources that
-publish by chance at very uneven rates; there `publishers_delay_bound` is what no policy can fall below, by the rates.
+`--trace` one is generated for each seed (`_worlds`: publishers whose rates are as uneven as measured). Every policy
+starts without any knowledge, and what it learns counts. `delay_bound` and `missed_bound` are what the same planning
+reaches that has watched a week before without a gap, and that week was just the same; `least_delay_ratio` is what
+nobody can fall below on a generated trace, by its rates. `collections_…` is another generated world, of feeds that are
+like the recorded ones. An hourly poll misses one item in five hundred there, when two changes are half an hour apart.
 
-Means are over the `seeds`, which move the moments of the first looks; `…_worst` is the worst of them. The policy was
-developed on seeds 0 to 4 of the recorded week; `--first-seed 10` runs others.
+Means are over the `seeds`, which draw the generated worlds and move the moments of the first looks; `…_worst` is the
+worst of them. The policy was developed on seeds 0 to 4 of the recorded week; `--first-seed 10` runs others.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from __future__ import annotations
 import argparse
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from statistics import fmean
@@ -31,16 +33,25 @@ from feedweir.acquire.refresh.rules import RefreshRules
 from feedweir.acquire.refresh.simulate import Account, FeedTrace, Trace, a_week_later, simulate, steering
 
 _DAYS = 7
+_COLLECTIONS = 40
+"""Feeds of the other world."""
 _STEPS = 5
 """Of each search over budgets: a halving each."""
 
-Play = Callable[[str], Account]
+Play = Callable[[Trace, str], Account]
 """A policy on a trace, for a seed."""
+Played = Callable[[Play, Sequence["Run"]], list[Account]]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    trace: Trace
+    seed: str
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trace", default="", help="a Parquet file with poll_time, feed, item_ids")
-    parser.add_argument("--feeds", type=int, default=40, help="feeds of a generated trace")
+    parser.add_argument("--feeds", type=int, default=200, help="feeds of a generated trace")
     parser.add_argument(
         "--seeds", type=int, default=5, help="runs that differ in the moments of the first looks"
     )
@@ -49,47 +60,55 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, object]:
-    trace = read_trace(options.trace) if options.trace else _worlds.collections(options.feeds, _DAYS)
     last = options.first_seed + options.seeds * (3 if options.full else 1)
-    seeds = [str(seed) for seed in range(options.first_seed, last)]
-    few = seeds if options.full else seeds[:1]
+    seeds = range(options.first_seed, last)
+    recorded = read_trace(options.trace) if options.trace else None
+    runs = [Run(recorded or _publishers(options.feeds, seed), str(seed)) for seed in seeds]
+    few = runs if options.full else runs[:1]
     with ProcessPoolExecutor(max_workers=options.workers) as pool:
 
-        def played(play: Play, seeds: list[str]) -> list[Account]:
-            return list(pool.map(play, seeds))
+        def played(play: Play, runs: Sequence[Run]) -> list[Account]:
+            return list(pool.map(play, [one.trace for one in runs], [one.seed for one in runs]))
 
-        hourly, planned = played(partial(_hourly, trace), seeds), played(partial(_planned, trace, 1.0), seeds)
-        known = played(partial(_knowing, trace), few)
-        smooth = spread_out(trace)
-        evenly = [played(play, few) for play in (partial(_planned, smooth, 1.0), partial(_hourly, smooth))]
-        proportional = played(partial(_proportional, trace, hourly[0]), few)
+        hourly, planned = played(_hourly, runs), played(partial(_planned, 1.0), runs)
+        known, proportional = played(_knowing, few), played(_proportional, few)
         return {
             **_compared(planned, hourly),
             **_spread(planned, hourly),
             **_bounds(known, hourly[: len(few)]),
-            "requests_ratio": requests_ratio(trace, hourly[: len(few)], few, played),
-            "feeds": len(trace),
-            "items": hourly[0].items,
+            "requests_ratio": requests_ratio(few, hourly[: len(few)], played),
+            "feeds": len(runs[0].trace),
+            "items": round(fmean(account.items for account in hourly), 1),
             "seeds": f"{seeds[0]} to {seeds[-1]}",
             **_figures("hourly", hourly),
             **_figures("planned", planned),
             **_figures("proportional", proportional),
-            **_compared(evenly[0], evenly[1], "spread_out_"),
-            **_publishers(options.feeds, few, played),
+            **(_evenly(few, played) if recorded else _least(options.feeds, seeds)),
+            **_collections(seeds, played),
         }
 
 
-def _publishers(
-    feeds: int, seeds: list[str], played: Callable[[Play, list[str]], list[Account]]
-) -> dict[str, object]:
-    publishers = _worlds.some_publishers(feeds)
-    trace = _worlds.published(publishers, _DAYS)
-    planned, hourly = played(partial(_planned, trace, 1.0), seeds), played(partial(_hourly, trace), seeds)
-    bound = _worlds.least_delay_ratio(publishers, _DAYS, RefreshRules().floor_s)
-    return {
-        **_compared(planned, hourly, "publishers_"),
-        "publishers_delay_bound": round(bound, 3),
-    }
+def _publishers(feeds: int, seed: int) -> Trace:
+    return _worlds.published(_worlds.some_publishers(feeds, seed), _DAYS, seed)
+
+
+def _least(feeds: int, seeds: Sequence[int]) -> dict[str, object]:
+    floor_s = RefreshRules().floor_s
+    ratios = [
+        _worlds.least_delay_ratio(_worlds.some_publishers(feeds, seed), _DAYS, floor_s) for seed in seeds
+    ]
+    return {"least_delay_ratio": round(fmean(ratios), 3)}
+
+
+def _collections(seeds: Sequence[int], played: Played) -> dict[str, object]:
+    runs = [Run(_worlds.collections(_COLLECTIONS, _DAYS, seed), str(seed)) for seed in seeds]
+    return _compared(played(partial(_planned, 1.0), runs), played(_hourly, runs), "collections_")
+
+
+def _evenly(runs: Sequence[Run], played: Played) -> dict[str, object]:
+    """The same trace without its clockwork."""
+    smooth = [replace(one, trace=spread_out(one.trace)) for one in runs]
+    return _compared(played(partial(_planned, 1.0), smooth), played(_hourly, smooth), "spread_out_")
 
 
 def read_trace(path: str) -> Trace:
@@ -110,7 +129,7 @@ def _hourly(trace: Trace, seed: str) -> Account:
     return simulate(trace, RefreshRules(policy=Fixed(interval_s=3_600), jitter=0.0), seed=seed)
 
 
-def _planned(trace: Trace, fraction: float, seed: str, known: Mapping[str, History] | None = None) -> Account:
+def _planned(fraction: float, trace: Trace, seed: str, known: Mapping[str, History] | None = None) -> Account:
     """The planning policy, held to a fraction of the requests of an hourly poll: as a rate, and altogether."""
     requests_s, most = fraction * len(trace) / 3_600, fraction * _hourly(trace, seed).requests
     rules, steer = RefreshRules(policy=Planned()), steering(requests_s)
@@ -119,11 +138,12 @@ def _planned(trace: Trace, fraction: float, seed: str, known: Mapping[str, Histo
 
 def _knowing(trace: Trace, seed: str) -> Account:
     """The planning policy that has watched a week before, which was just the same."""
-    return _planned(trace, 1.0, seed, a_week_later(trace))
+    return _planned(1.0, trace, seed, a_week_later(trace))
 
 
-def _proportional(trace: Trace, hourly: Account, seed: str) -> Account:
+def _proportional(trace: Trace, seed: str) -> Account:
     """Looks in proportion to rates, with about as many requests as an hourly poll makes."""
+    hourly = _hourly(trace, seed)
     items_per_look = hourly.items / hourly.requests
     first = _at_rates(trace, items_per_look, seed)
     return _at_rates(trace, items_per_look * first.requests / hourly.requests, seed)
@@ -134,19 +154,14 @@ def _at_rates(trace: Trace, items_per_look: float, seed: str) -> Account:
     return simulate(trace, rules, requests_s=1.1 * len(trace) / 3_600, seed=seed)
 
 
-def requests_ratio(
-    trace: Trace,
-    hourly: list[Account],
-    seeds: list[str],
-    played: Callable[[Play, list[str]], list[Account]],
-) -> float:
+def requests_ratio(runs: Sequence[Run], hourly: list[Account], played: Played) -> float:
     """The smallest part of an hourly poll's requests with which no more is missed than by it, by halving.
 
     More than 1 when as many are not enough; infinite when twice as many are not.
     """
 
     def planned(fraction: float) -> list[Account]:
-        return played(partial(_planned, trace, fraction), seeds)
+        return played(partial(_planned, fraction), runs)
 
     def is_enough(accounts: list[Account]) -> bool:
         return sum(account.missed for account in accounts) <= sum(account.missed for account in hourly)
