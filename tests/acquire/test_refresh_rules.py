@@ -149,9 +149,22 @@ def test_a_document_that_is_no_feed_fails_until_it_changes() -> None:
 
 def test_hours_and_days_that_a_publisher_skips_are_skipped() -> None:
     feed = FeedDescription(ttl_s=600, skip_hours=(13, 14, 24), skip_days=(9,))
-    state = described(a_state(), feed)
+    state = described(a_state(), feed, EXACT)
     assert state.hints == Hints(ttl_s=600, skip_hours=(0, 13, 14))
     assert next_check(state, found(), NOW, EXACT).next_at == NOW.replace(hour=15)
+
+
+def test_what_the_first_document_says_holds_after_the_first_look() -> None:
+    looked = next_check(a_state(), found(), NOW, EXACT)
+    told = described(looked, FeedDescription(ttl_s=10_800), EXACT)
+    state = learned(told, NOW, 1, 1, NOW + timedelta(minutes=1), EXACT)
+    assert pause_s(state) == 10_800
+
+
+def test_a_ttl_of_weeks_is_kept_to_for_a_day() -> None:
+    looked = next_check(a_state(), found(), NOW, EXACT)
+    told = described(looked, FeedDescription(ttl_s=10**7), EXACT)
+    assert pause_s(learned(told, NOW, 1, 1, NOW, EXACT)) == 86_400
 
 
 @given(

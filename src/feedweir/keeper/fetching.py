@@ -284,7 +284,7 @@ def _taught(state: SourceState, report: SourceReport, now: datetime, rules: Refr
     if report.failure:
         return unreadable(state, report.failure, now, rules)
     if report.description:
-        state = described(state, _description(report))
+        state = described(state, _description(report), rules)
     if report.arrived:
         arrived = datetime.fromisoformat(report.arrived)
         published = tuple(datetime.fromtimestamp(moment, UTC) for moment in report.published)

@@ -104,11 +104,12 @@ def learned(
     return replanned(replace(state, history=history), now, rules)
 
 
-def described(state: SourceState, feed: FeedDescription) -> SourceState:
-    """The source with what its document says about when to come back."""
+def described(state: SourceState, feed: FeedDescription, rules: RefreshRules) -> SourceState:
+    """The source with what its document says about when to come back: already after the look that brought it."""
     hours = tuple(sorted({hour % 24 for hour in feed.skip_hours}))
     days = tuple(sorted({day for day in feed.skip_days if 0 <= day < 7}))
-    return replace(state, hints=Hints(ttl_s=max(feed.ttl_s, 0), skip_hours=hours, skip_days=days))
+    hints = Hints(ttl_s=max(feed.ttl_s, 0), skip_hours=hours, skip_days=days)
+    return replace(state, hints=hints, not_before=_not_before(state, hints, rules))
 
 
 def unreadable(state: SourceState, detail: str, now: datetime, rules: RefreshRules) -> SourceState:
@@ -170,6 +171,12 @@ def _looked(
         is_unreadable=False,
         history=looked(state.history, now, is_changed=isinstance(outcome, Changed), peers=rules.peers),
     )
+
+
+def _not_before(state: SourceState, hints: Hints, rules: RefreshRules) -> datetime | None:
+    if state.looked_at is None or state.not_before is None:
+        return state.not_before
+    return max(state.not_before, _later(state.looked_at, min(hints.ttl_s, rules.cap_s)))
 
 
 def _after_failure(
