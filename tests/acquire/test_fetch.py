@@ -214,8 +214,23 @@ def test_credentials_in_the_address_go_to_its_host_only() -> None:
 # The hostile origin.
 
 
-def test_a_redirect_loop_ends() -> None:
-    result, origin = fetch(lambda o: o.answers("/feed", answer(302, b"", ("Location", "/feed"))))
+def test_redirects_in_a_circle_are_followed_round_once() -> None:
+    def prepare(origin: Origin) -> None:
+        origin.answers("/feed", answer(302, b"", ("Location", "/there")))
+        origin.answers("/there", answer(302, b"", ("Location", "/feed")))
+
+    result, origin = fetch(prepare)
+    assert reason(result) is Reason.REDIRECTS
+    assert "in a circle" in str(result.outcome)
+    assert [asked.path for asked in origin.asked] == ["/feed", "/there"]
+
+
+def test_a_chain_of_redirects_is_left_at_the_limit() -> None:
+    def prepare(origin: Origin) -> None:
+        for place in range(9):
+            origin.answers(f"/{place}", answer(302, b"", ("Location", f"/{place + 1}")))
+
+    result, origin = fetch(prepare, "/0")
     assert reason(result) is Reason.REDIRECTS
     assert len(origin.asked) == TIGHT.max_redirects + 1
 

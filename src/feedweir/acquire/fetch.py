@@ -74,7 +74,7 @@ class Fetcher:
         if url is None:
             raise TransportError(Reason.BAD_URL, request.url[:200])
         for step in range(self.limits.max_redirects + 1):
-            trail.hosts.append(host_of(url))
+            trail.reached(url)
             trail.too_slow = patience.until_first_byte()
             headers = request_headers(request, url, self.agent)
             async with self.transport.open(Request(url, headers, is_onward=step > 0)) as response:
@@ -156,12 +156,20 @@ class _Trail:
         self.hosts: list[str] = []
         self.moved_to = ""
         self.too_slow = ""
+        self._asked: set[str] = set()
         self._all_permanent = True
+
+    def reached(self, url: str) -> None:
+        self.hosts.append(host_of(url))
+        self._asked.add(url)
 
     def onwards(self, url: str, response: Response) -> str:
         target = wire_url(header(response.headers, "location") or "", url)
         if target is None or not header(response.headers, "location"):
             raise TransportError(Reason.PROTOCOL, f"HTTP {response.status} without a usable Location")
+        if target in self._asked:
+            # We keep no cookies: the same question would get the same answer until the limit is reached.
+            raise TransportError(Reason.REDIRECTS, f"in a circle, back to {target[:200]}")
         # Only an unbroken chain of permanent redirects says where the feed lives now.
         self._all_permanent = self._all_permanent and response.status in PERMANENT_REDIRECTS
         if self._all_permanent:
