@@ -246,7 +246,18 @@ def test_a_document_that_is_no_feed_says_why() -> None:
             parsed(body)
 
 
-def test_an_html_page_names_the_feeds_it_advertises() -> None:
-    page = '<html><head><link rel=alternate type="application/rss+xml" href="/feed?a=1&amp;b"></head></html>'
-    with pytest.raises(DocumentError, match=r"HTML page.*https://example.org/feed\?a=1&b"):
-        parsed(page, url="https://example.org/blog/")
+@pytest.mark.parametrize(
+    ("page", "hint"),
+    [
+        (
+            '<base href="/posts/"><link rel=alternate type="application/rss+xml" href="feed?a=1&amp;b">',
+            "it advertises https://example.org/posts/feed?a=1&b",
+        ),
+        ('<a href="/all.rss">x</a>', "it advertises no feed, but links to https://example.org/all.rss"),
+        ("<p>nothing", "it advertises no feed; a site may have one at https://example.org/feed, "),
+    ],
+)
+def test_an_html_page_names_its_feeds_the_surest_only(page: str, hint: str) -> None:
+    with pytest.raises(DocumentError, match="HTML page") as caught:
+        parsed(f"<html><head>{page}</html>", url="https://example.org/blog/")
+    assert caught.value.hint.startswith(hint)

@@ -1,20 +1,22 @@
-"""A page where a feed was expected: said so, with the feeds that the page advertises."""
+"""A page where a feed was expected: said so, with where its feeds are, or may be."""
 
 from __future__ import annotations
 
 import re
 
+from feedweir.acquire.discover import Candidate, Confidence, discover
 from feedweir.errors import DocumentError
-from feedweir.items.html import absolute
 
 _IS_PAGE = re.compile(
     rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b",
     re.IGNORECASE | re.DOTALL,
 )
-_LINK = re.compile(r"<link\b[^>]*>", re.IGNORECASE)
-_ATTRIBUTE = re.compile(r"""([a-zA-Z]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
-_FEED_TYPES = ("application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml")
-_HEAD_BYTES = 200_000
+_MOST_NAMED = 5
+_HINTS = {
+    Confidence.DECLARED: "it advertises",
+    Confidence.LINKED: "it advertises no feed, but links to",
+    Confidence.USUAL: "it advertises no feed; a site may have one at",
+}
 
 
 def is_html_page(body: bytes) -> bool:
@@ -22,19 +24,16 @@ def is_html_page(body: bytes) -> bool:
 
 
 def html_page_error(body: bytes, url: str) -> DocumentError:
-    """The error for a page, whose hint names its feeds."""
-    feeds = advertised_feeds(body, url)
-    hint = f"it advertises: {', '.join(feeds[:5])}" if feeds else "it advertises no feed"
-    return DocumentError("the document is an HTML page, not a feed", hint=hint)
+    """The error for a page (in UTF-8), whose hint names its feeds.
+
+    Those that are not declared are only named: a guess is the user's to try, not ours to ask a server for.
+    """
+    found = discover(body, url, "text/html; charset=utf-8")
+    return DocumentError("the document is an HTML page, not a feed", hint=_hint(found))
 
 
-def advertised_feeds(body: bytes, url: str) -> list[str]:
-    """The addresses of the feeds that a page links to in its head."""
-    head = body[:_HEAD_BYTES].decode("utf-8", "replace")
-    links = (_attributes(link) for link in _LINK.findall(head))
-    feeds = [link for link in links if link.get("type", "").lower() in _FEED_TYPES and link.get("href")]
-    return list(dict.fromkeys(absolute(link["href"].replace("&amp;", "&"), url) for link in feeds))
-
-
-def _attributes(tag: str) -> dict[str, str]:
-    return {name.lower(): one or two or three for name, one, two, three in _ATTRIBUTE.findall(tag)}
+def _hint(found: tuple[Candidate, ...]) -> str:
+    if not found:
+        return "it advertises no feed"
+    surest = [candidate for candidate in found if candidate.confidence is found[0].confidence]
+    return f"{_HINTS[surest[0].confidence]} {', '.join(one.url for one in surest[:_MOST_NAMED])}"
