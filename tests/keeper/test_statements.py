@@ -47,6 +47,36 @@ def test_a_script_of_which_one_statement_is_refused_changes_nothing(weir: Weir) 
     assert not weir.catalog.subscriptions.all()
 
 
+def test_feeds_that_follow_each_other_in_a_script_are_made_in_one_go(weir: Weir) -> None:
+    version = weir.catalog.feeds.version()
+    script = ";".join(
+        f"create feed F{number} from Water where title contains 'w{number}'" for number in range(50)
+    )
+    outcomes = weir.execute(f"{script}; create feed All from F0 | F49")
+    assert [outcome.name for outcome in outcomes] == [*(f"F{number}" for number in range(50)), "All"]
+    assert weir.catalog.feeds.version() == version + 1
+    assert weir.catalog.feeds.named("All").reads == ("F0", "F49")
+
+
+def test_statements_of_a_script_see_what_those_before_them_made(weir: Weir) -> None:
+    outcomes = weir.execute(
+        "register feed http://example.org/new as New every 2 hours; create feed One from New; create feed Two from One;"
+        "create or replace feed One from New where title contains 'river'; show feeds like 'One';"
+        "subscribe to Two output file 't.rss'; alter feed Two rename to Three; create feed Gone from One;"
+        "drop feed Gone"
+    )
+    assert "river" in str(outcomes[4].rows)
+    assert weir.catalog.feeds.named("Three").reads == ("One",)
+    assert weir.catalog.feeds.find("Gone") is None
+    assert len(weir.catalog.subscriptions.all(feed="Three")) == 1
+
+
+def test_a_name_that_a_script_gives_twice_is_refused(weir: Weir) -> None:
+    with pytest.raises(CatalogError, match="there is a feed 'One' already"):
+        weir.execute("create feed One from Post; create feed One from Notes")
+    assert weir.catalog.feeds.find("One") is None
+
+
 def test_a_source_gets_another_url_and_keeps_what_reads_it(weir: Weir) -> None:
     weir.execute("alter feed Post url https://example.org/other, every 2 hours")
     assert weir.catalog.sources.named("Post").state.url == "https://example.org/other"

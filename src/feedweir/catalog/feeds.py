@@ -180,19 +180,19 @@ def _check(feeds: Sequence[NewFeed]) -> None:
         storable(feed.url, f"the URL of {feed.name!r}")
         key = names.folded(feed.name)
         if key in seen:
-            raise CatalogError(
-                f"the names {seen[key]!r} and {feed.name!r} are the same, at least but for case"
-            )
+            raise _taken(feed.name, seen[key])
         seen[key] = feed.name
 
 
 def _refuse_taken(connection: Connection, feeds: Sequence[NewFeed]) -> None:
     for wanted, there in names.taken(connection, (feed.name for feed in feeds)):
-        if wanted == there:
-            raise CatalogError(
-                f"there is a feed {wanted!r} already", hint="replace it, or choose another name"
-            )
-        raise CatalogError(f"there is a feed {there!r}, which differs from {wanted!r} only in case")
+        raise _taken(wanted, there)
+
+
+def _taken(wanted: str, there: str) -> CatalogError:
+    if wanted == there:
+        return CatalogError(f"there is a feed {wanted!r} already", hint="replace it, or choose another name")
+    return CatalogError(f"there is a feed {there!r}, which differs from {wanted!r} only in case")
 
 
 def _refuse_cycles(feeds: Sequence[NewFeed], added: dict[str, int]) -> None:

@@ -12,11 +12,9 @@ from feedweir.plan import build
 from feedweir.plan.nodes import Node
 
 
-class Defined(Protocol):
-    """A definition as the catalog keeps it."""
+class Stated(Protocol):
+    """A definition: what a name stands for, and the statement that says so."""
 
-    @property
-    def id(self) -> int: ...
     @property
     def name(self) -> str: ...
     @property
@@ -25,14 +23,21 @@ class Defined(Protocol):
     def statement(self) -> str: ...
 
 
+class Defined(Stated, Protocol):
+    """A definition as the catalog keeps it."""
+
+    @property
+    def id(self) -> int: ...
+
+
 class DefinedNames:
     """Definitions by name; statements of a script add to them as it goes on."""
 
-    def __init__(self, definitions: Iterable[Defined] = ()) -> None:
+    def __init__(self, definitions: Iterable[Stated] = ()) -> None:
         self._definitions = {definition.name: definition for definition in definitions}
         self._statements: dict[str, CreateFeed] = {}
 
-    def find(self, name: str) -> Defined | None:
+    def find(self, name: str) -> Stated | None:
         return self._definitions.get(name)
 
     def kind_of(self, name: str) -> Literal["source", "virtual"] | None:
@@ -50,7 +55,7 @@ class DefinedNames:
             self._statements[name] = created_by(definition)
         return self._statements[name].query
 
-    def statement_of(self, definition: Defined) -> CreateFeed:
+    def statement_of(self, definition: Stated) -> CreateFeed:
         """The statement of a virtual feed; it is remembered only if another feed has asked for it."""
         return self._statements.get(definition.name) or created_by(definition)
 
@@ -59,7 +64,7 @@ class DefinedNames:
         query = self.query_of(name)
         return None if query is None else build(query, self, feed=name)
 
-    def put(self, definition: Defined) -> None:
+    def put(self, definition: Stated) -> None:
         self._definitions[definition.name] = definition
         self._statements.pop(definition.name, None)
 
@@ -68,14 +73,14 @@ class DefinedNames:
         self._statements.pop(name, None)
 
 
-def created_by(definition: Defined) -> CreateFeed:
+def created_by(definition: Stated) -> CreateFeed:
     """The statement of a virtual feed, read."""
     (statement,) = parse(definition.statement)
     assert isinstance(statement, CreateFeed), "a virtual feed is kept as the statement that creates it"
     return statement
 
 
-def owner_of_source(definition: Defined) -> str:
+def owner_of_source(definition: Stated) -> str:
     """Whose a source is, as its statement says."""
     if " for " not in definition.statement:
         return EVERYONE  # without reading the statements of all sources

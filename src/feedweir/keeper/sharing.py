@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from feedweir.items.uncollected import uncollected
-from feedweir.keeper.names import Defined, DefinedNames
+from feedweir.keeper.names import Defined, DefinedNames, Stated
 from feedweir.keeper.reading import Reading, read
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -212,7 +212,7 @@ class _Given(DefinedNames):
         columns = self._table.take(pa.array(places, pa.int64())).to_pydict()
         return map(_Row, *columns.values())
 
-    def find(self, name: str) -> Defined | None:
+    def find(self, name: str) -> Stated | None:
         known = super().find(name)
         if known is None:
             place = self._sources.get(name)

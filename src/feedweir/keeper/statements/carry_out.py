@@ -50,6 +50,7 @@ def execute(
         _, definitions = catalog.feeds.definitions()
         desk = Desk(catalog, DefinedNames(definitions), now, owner, stylesheets)
         done = [_carry_out(desk, statement) for statement in statements]
+        desk.settle()
     advised = advice_for([one.name for one in statements if isinstance(one, CreateFeed)], desk)
     return tuple(_with_advice(_answered(one, answer), advised) for one in done)
 

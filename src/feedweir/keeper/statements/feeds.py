@@ -104,9 +104,11 @@ def _reads(names: list[str] | tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _put(desk: Desk, new: NewFeed, *, is_replaced: bool) -> None:
-    feeds = desk.catalog.feeds
-    id_ = feeds.replace(new) if is_replaced else feeds.add([new])[0]
-    desk.names.put(Definition(id_, new.name, new.kind, new.statement))
+    if is_replaced:
+        desk.catalog.feeds.replace(new)
+        desk.names.put(new)
+    else:
+        desk.add(new)
 
 
 def _alter_source(desk: Desk, statement: AlterFeed) -> None:
