@@ -187,6 +187,29 @@ def test_what_people_really_export_is_read(body: bytes) -> None:
     assert written.find("body/outline") is not None
 
 
+@pytest.mark.parametrize(
+    "outline",
+    [
+        "<outline text=A xmlUrl=http://a/?x=1&y=2 folder=F/>",
+        "<outline text=A xmlUrl=http://a/?x=1&amp;y=2/>",
+        "<outline text='A'xmlUrl='http://a/?x=1&amp;y=2'/>",
+        '<outline text="A" hidden xmlUrl="http://a/?x=1&amp;y=2"/>',
+        '<outline text="A" text="again" xmlUrl="http://a/?x=1&amp;y=2"/>',
+        "<outline text=“A” xmlUrl=“http://a/?x=1&amp;y=2”/>",
+    ],
+)
+def test_attributes_that_are_not_quite_xml_lose_no_feed(outline: str) -> None:
+    others = "<!-- a=b --><outline text='B' xmlUrl='http://b/'/>"
+    opml = read_opml(f"<opml><body>{outline}{others}</body></opml>".encode())
+    found = [(feed.url, feed.title) for feed in subscriptions(opml)]
+    assert found == [("http://a/?x=1&y=2", "A"), ("http://b/", "B")]
+    assert b"<!-- a=b -->" in write_opml(opml)
+
+
+def test_what_is_said_before_the_document_is_passed_over() -> None:
+    assert subscriptions(read_opml(b"Your feeds:\n" + SAMPLE))[0].url == "http://a/?x=1&y=2"
+
+
 @pytest.mark.parametrize("body", [b"", b"hello", b"<rss/>", b"\x00\x01", b"<html><body>x</body></html>"])
 def test_what_is_no_opml_is_refused_with_a_reason(body: bytes) -> None:
     with pytest.raises(DocumentError, match="not OPML"):

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from feedweir.acquire.encodings import decoded
-from feedweir.acquire.tolerant import with_entities
+from feedweir.acquire.tolerant import with_entities, with_sound_tags
 from feedweir.acquire.xml_nodes import Aside, Child, Node, XmlDocument, joined, read_xml, write_xml
 from feedweir.errors import DocumentError
 
 _MAX_BYTES = 64 << 20
-_DECLARATION = re.compile(r"\s*<\?xml\s[^>]*\?>")
+_DECLARATION = re.compile(r"\A<\?xml\s[^>]*\?>")
 _EMPTY = Node("opml", (("version", "2.0"),), ("\n  ", Node("head"), "\n  ", Node("body"), "\n"))
 
 
@@ -121,12 +121,12 @@ def _feeds_below(parent: Node, folders: tuple[str, ...], root: Node) -> Iterator
 
 def _parsed(text: str) -> XmlDocument:
     """What the text says: as it is, and mended only where that cannot be read."""
-    declaration = _DECLARATION.match(text)
-    plain = text[declaration.end() :] if declaration else text
+    # What some programs say before the document is no XML; its declaration tells what is known by now.
+    plain = _DECLARATION.sub("", text[max(text.find("<"), 0) :], count=1)
     healed = with_entities(plain)
     # A DOCTYPE is never given to a parser.
     found = None if "<!DOCTYPE" in plain else read_xml(plain)
-    found = found or read_xml(healed) or read_xml(healed, recover=True)
+    found = found or read_xml(healed) or read_xml(with_sound_tags(healed), recover=True)
     if found is None:
         hint = "is it the file that was exported?"
         raise DocumentError("this is not OPML: it cannot be read as XML", hint=hint)

@@ -26,6 +26,10 @@ _AS_IT_IS = re.compile(r"(<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?-->|<\?.*?\?>)", re.
 _PROLOG = re.compile(r"(?:\s+|<!--.*?-->|<\?.*?\?>)*", re.DOTALL)
 _NESTED_ENTITY = re.compile(rb"<!ENTITY\s[^>\"']*(?:\"[^\"]*&[A-Za-z][^\"]*\"|'[^']*&[A-Za-z][^']*')")
 _XML_ENTITIES = frozenset(("amp", "lt", "gt", "quot", "apos"))
+_TAG = re.compile(r"<([A-Za-z_][\w.:-]*)((?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*)>")
+_ATTRIBUTE = re.compile(
+    r"([A-Za-z_][\w.:-]*)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|[“”]([^“”]*)[“”]|([^\s\"'“”]+)))?"
+)
 _CLOSED_ENTRY = re.compile(r"</(?:[A-Za-z][\w.-]*:)?(?:item|entry)\s*>", re.IGNORECASE)
 
 
@@ -61,6 +65,28 @@ def with_entities(text: str) -> str:
     return "".join(
         _with_known_entities(part, declared) if number % 2 == 0 else part for number, part in enumerate(parts)
     )
+
+
+def with_sound_tags(text: str) -> str:
+    """Any XML text with the attributes of its tags as XML has them: quoted, apart from each other, each name once.
+
+    The first of a name counts, and one without a value is empty, as in HTML. Comments and the like stay.
+    """
+    parts = _AS_IT_IS.split(text)
+    return "".join(
+        _TAG.sub(_sound_tag, part) if number % 2 == 0 else part for number, part in enumerate(parts)
+    )
+
+
+def _sound_tag(match: re.Match[str]) -> str:
+    # A slash at the end closes the tag: it does not belong to a value without quotes.
+    inside = match[2].rstrip()
+    end = "/" if inside.endswith("/") else ""
+    values: dict[str, str] = {}
+    for name, *said in _ATTRIBUTE.findall(inside.removesuffix("/")):
+        values.setdefault(name, "".join(said).replace('"', "&quot;"))
+    attributes = "".join(f' {name}="{value}"' for name, value in values.items())
+    return f"<{match[1]}{attributes}{end}>"
 
 
 def without_surroundings(text: str) -> str:
