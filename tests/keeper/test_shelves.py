@@ -86,3 +86,14 @@ def test_a_list_tells_counts_last_items_and_failures(tmp_path: Path) -> None:
         assert (weir.shelves.count("source"), weir.shelves.count("virtual")) == (4, 1)
         assert "Ones" in weir.shelves.near_names("One")
         assert weir.shelves.feeds(kind="source", after="s000001", limit=1)[0].name == "s000002"
+
+
+def test_the_password_of_a_source_is_shown_nowhere(tmp_path: Path) -> None:
+    with Weir.open(tmp_path, clock=lambda: NOON) as weir:
+        weir.execute("register feed 'http://me:s3cret@example.org/rss' as Mine; create feed All from Mine")
+        weir.push("Mine", DOCUMENT % b"Mine")
+        weir.run()
+        assert weir.catalog.sources.named("Mine").state.url == "http://me:s3cret@example.org/rss"
+        shown = [weir.shelves.feeds(), weir.shelves.feed("Mine", 9), weir.shelves.feed("All", 9)]
+        assert "example.org/rss" in str(shown[2])
+        assert "s3cret" not in str(shown)

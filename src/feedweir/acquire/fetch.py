@@ -38,6 +38,7 @@ from feedweir.acquire.http_rules import (
     links_of,
     retry_after_s,
     wire_url,
+    without_credentials,
 )
 from feedweir.acquire.landing import Landed
 
@@ -72,7 +73,7 @@ class Fetcher:
     async def _follow(self, request: FetchRequest, trail: _Trail, patience: _Patience) -> FetchResult:
         url = wire_url(request.url)
         if url is None:
-            raise TransportError(Reason.BAD_URL, request.url[:200])
+            raise TransportError(Reason.BAD_URL, without_credentials(request.url)[:200])
         for step in range(self.limits.max_redirects + 1):
             trail.reached(url)
             trail.too_slow = patience.until_first_byte()
