@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from feedweir.cli import main
+from tests.keeper.scripted_origin import ScriptedOrigin
 
 DOCUMENT = b"""<rss version='2.0'><channel><title>P</title>
 <item><guid>1</guid><title>River rises</title></item></channel></rss>"""
@@ -126,6 +127,20 @@ def test_a_damaged_export_is_refused_with_its_line(filled: Shell, tmp_path: Path
     (tmp_path / "bad.jsonl").write_text("{}x\n")
     assert filled("--data", "other", "import", "bad.jsonl") == 2
     assert "line 1" in filled.complained
+
+
+def test_an_outline_is_imported_from_its_address(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ScriptedOrigin() as origin:
+        origin.shows("/subs", b"<opml><body><outline text='A' xmlUrl='http://a.example/'/></body></opml>")
+        assert shell("import", origin.url("/subs")) == 3
+        assert "not on the public internet" in shell.complained
+        monkeypatch.setenv("FEEDWEIR_ALLOW_PRIVATE", "yes")
+        assert shell("import", origin.url("/subs")) == 0
+        assert "registered 1 feeds" in shell.said
+        assert shell("import", origin.url("/none")) == 3
+        assert "HTTP 404" in shell.complained
+    assert shell("import", "nowhere.opml") == 2
+    assert "there is no file" in shell.complained
 
 
 def test_help_teaches(shell: Shell) -> None:

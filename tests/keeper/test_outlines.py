@@ -7,13 +7,16 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 
 from feedweir.acquire.opml import read_opml, subscriptions
+from feedweir.cli.door import LocalLibrary
 from feedweir.errors import DocumentError
 from feedweir.keeper.outlines import export_opml, import_opml
+from feedweir.keeper.service import Service
 from feedweir.keeper.source_states import SourceMemory
 from feedweir.keeper.weir import Weir
 from tests.acquire.outline_documents import canonical, documents
@@ -53,6 +56,22 @@ def test_what_was_imported_is_exported_with_every_attribute_folder_and_note(weir
     import_opml(weir, OPML)
     assert canonical(export_opml(weir)) == canonical(OPML)
     import_opml(weir, OPML)
+    assert canonical(export_opml(weir)) == canonical(OPML)
+
+
+def test_both_doors_give_the_same_outline_but_for_passwords(weir: Weir) -> None:
+    import_opml(weir, OPML.replace(b"https://m.", b"https://me:s3cret@m."))
+    weir.execute("register feed 'https://you:s3cret@new.example/' as New")
+    door = LocalLibrary(weir, cast(Service, None))
+    written = export_opml(weir)
+    assert written.count(b"s3cret") == 2
+    assert door.outline() == written.replace(b"me:s3cret@", b"").replace(b"you:s3cret@", b"")
+
+
+def test_an_outline_is_imported_through_the_http_door(weir: Weir) -> None:
+    done = LocalLibrary(weir, cast(Service, None)).import_outline(OPML)
+    assert done.registered == ("Minds & Machines", "Bits", "Bits 2")
+    assert done.refused == (("Broken", "not an http address"),)
     assert canonical(export_opml(weir)) == canonical(OPML)
 
 

@@ -15,7 +15,7 @@ from feedweir.errors import CatalogError, DocumentError, LanguageError
 from feedweir.items.model import Item
 from feedweir.match.history import LookBack
 from feedweir.optimize.explain import ExplainedPlan, PlanNodes, explain_nodes
-from feedweir.web.library import Health, Measure, Outcome, Sample
+from feedweir.web.library import Health, Imported, Measure, Outcome, Sample
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 
@@ -97,6 +97,18 @@ class ShelfLibrary:
 
     def near_names(self, name: str) -> Sequence[str]:
         return difflib.get_close_matches(name, sorted(self.views))
+
+    def outline(self) -> bytes:
+        names = [feed.name for feed in self.feeds(kind="source")]
+        return f"<opml><body><!-- kept -->{' '.join(names)}</body></opml>".encode()
+
+    def import_outline(self, body: bytes) -> Imported:
+        if not body.startswith(b"<opml"):
+            raise DocumentError("this is not OPML", hint="export it again")
+        self.put("Imported", kind="source")
+        return Imported(
+            registered=("Imported",), known=("RiverPost",), folders=(), refused=(("Mail", "no address"),)
+        )
 
     def search(self, words: str, limit: int, *, owner: str | None = None) -> LookBack:
         items = [entry.item for view in self.views.values() for entry in view.entries]

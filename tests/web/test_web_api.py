@@ -87,6 +87,24 @@ def test_a_token_is_needed_when_one_is_set(library: ShelfLibrary) -> None:
         assert client.post("/v1/statements", "create feed A;", Authorization="Bearer s3cret").status == 200
 
 
+def test_an_outline_is_imported_with_the_token_and_what_became_of_its_feeds_is_told(
+    library: ShelfLibrary,
+) -> None:
+    with WebServer(create_app(library, options=WebOptions(statement_token="s3cret"))) as server:
+        client = Client(server.port)
+        assert client.post("/feeds.opml", "<opml/>").status == 401
+        assert "Imported" not in library.views
+        reply = client.post("/feeds.opml", "<opml/>", Authorization="Bearer s3cret")
+        assert json.loads(reply.body) == {
+            "registered": ["Imported"],
+            "known": ["RiverPost"],
+            "folders": [],
+            "refused": [{"name": "Mail", "reason": "no address"}],
+        }
+        refused = client.post("/feeds.opml", "hello", Authorization="Bearer s3cret")
+        assert (refused.status, json.loads(refused.body)["hint"]) == (422, "export it again")
+
+
 def test_an_unexpected_error_tells_the_log_and_not_the_client(
     client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:

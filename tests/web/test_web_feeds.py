@@ -179,11 +179,18 @@ def test_a_long_list_of_feeds_goes_on_page_after_page(client: Client, library: S
     assert seen == sorted(name for name, view in library.views.items() if view.kind == "virtual")
 
 
-def test_opml_lists_sources_by_their_own_address_and_virtual_feeds_by_ours(client: Client) -> None:
-    root = ET.fromstring(client.get("/feeds.opml").body)
+def test_opml_gives_the_sources_as_they_were_imported(client: Client) -> None:
+    reply = client.get("/feeds.opml")
+    assert reply.body == b"<opml><body><!-- kept -->RiverPost</body></opml>"
+    assert client.get("/feeds.opml?kind=source").body == reply.body
+
+
+def test_opml_lists_virtual_feeds_by_our_address(client: Client) -> None:
+    root = ET.fromstring(client.get("/feeds.opml?kind=virtual").body)
     found = {outline.get("text"): outline.get("xmlUrl") for outline in root.iter("outline")}
-    assert found["The River Post"] == "http://origin.example/RiverPost"
     assert found["HighWater"] == f"http://127.0.0.1:{client.port}/feeds/HighWater.rss"
+    assert "The River Post" not in found
+    assert client.get("/feeds.opml?kind=other").status == 400
 
 
 def test_an_item_has_a_page_and_an_unknown_one_has_none(client: Client) -> None:

@@ -10,9 +10,15 @@ from typing import Annotated, Any
 import typer
 from rich.progress import Progress
 
-from feedweir.cli.context import context_of
+from feedweir import __version__
+from feedweir.acquire.addresses import AddressRule
+from feedweir.acquire.exchange import Agent
+from feedweir.acquire.http_rules import wire_url
+from feedweir.acquire.once import fetch_once
+from feedweir.cli.context import Context, context_of
 from feedweir.errors import SettingsError
 from feedweir.keeper.outlines import export_opml, import_opml
+from feedweir.keeper.weir import now_utc
 
 
 def add_to(app: typer.Typer) -> None:
@@ -49,7 +55,7 @@ def export(
 
 def import_(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="What `export` wrote, or OPML.", exists=True)],
+    what: Annotated[str, typer.Argument(help="A file that `export` wrote, or OPML: a file, or its address.")],
 ) -> None:
     """Fill an empty catalog from a file that `export` wrote, on any database; or add the feeds of an OPML file.
 
@@ -57,10 +63,19 @@ def import_(
 
     Feeds of an OPML file become sources, its folders virtual feeds. Feeds that are there already are left alone.
     """
-    if _is_xml(file):
-        _import_opml(context, file)
+    given = context_of(context)
+    if wire_url(what):
+        _import_opml(given, _fetched(given, what))
         return
-    with context_of(context).weir() as weir, Progress(transient=True) as progress:
+    file = Path(what)
+    if not file.is_file():
+        raise SettingsError(
+            f"there is no file {what}", hint="give a file, or an address that begins with http"
+        )
+    if file.suffix.lower() == ".opml" or _is_xml(file):
+        _import_opml(given, file.read_bytes())
+        return
+    with given.weir() as weir, Progress(transient=True) as progress:
         reading = progress.add_task("importing", total=file.stat().st_size)
         weir.catalog.load(_rows(file, lambda size: progress.advance(reading, size)))
         compiling = progress.add_task("compiling", total=None)
@@ -74,9 +89,16 @@ def _is_xml(file: Path) -> bool:
         return start.read(200).lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")[:1] == b"<"
 
 
-def _import_opml(context: typer.Context, file: Path) -> None:
-    with context_of(context).weir() as weir:
-        done = import_opml(weir, file.read_bytes())
+def _fetched(given: Context, url: str) -> bytes:
+    settings = given.settings()
+    agent = Agent(version=__version__, contact=settings.contact)
+    rule = AddressRule(allow_private=settings.allow_private)
+    return fetch_once(url, agent=agent, rule=rule, clock=now_utc).body
+
+
+def _import_opml(given: Context, body: bytes) -> None:
+    with given.weir() as weir:
+        done = import_opml(weir, body)
     typer.echo(
         f"registered {len(done.registered)} feeds in {len(done.folders)} folders; "
         f"{len(done.known)} were there already"

@@ -54,8 +54,9 @@ class Address:
         """Where other servers ask to be told of new entries."""
         return f"{self.base}/hub"
 
-    def opml(self) -> str:
-        return f"{self.base}/feeds.opml"
+    def opml(self, *, is_ours: bool = False) -> str:
+        """The sources as OPML, or our own feeds."""
+        return f"{self.base}/feeds.opml{'?kind=virtual' if is_ours else ''}"
 
     def asset(self, file_name: str, version: str) -> str:
         """The version makes the address change with the file, so that browsers may keep it for ever."""

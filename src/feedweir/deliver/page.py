@@ -38,7 +38,12 @@ def _footer(address: Address) -> Html:
     return tag(
         "footer",
         tag("p", "Feedweir lets through what it should, and measures what flows. All times are UTC."),
-        tag("p", tag("a", "All sources as OPML", href=address.opml())),
+        tag(
+            "p",
+            tag("a", "All sources as OPML", href=address.opml()),
+            " · ",
+            tag("a", "All virtual feeds as OPML", href=address.opml(is_ours=True)),
+        ),
     )
 
 

@@ -34,7 +34,13 @@ _NOTHING: dict[FeedKind, str] = {
 
 def render_feeds_page(shelves: Sequence[Shelf], address: Address) -> bytes:
     """All feeds, with what came last and what went wrong."""
-    head = tag("link", rel="alternate", type="text/x-opml", title="All sources", href=address.opml())
+    head = tag(
+        "link",
+        rel="alternate",
+        type="text/x-opml",
+        title="All virtual feeds",
+        href=address.opml(is_ours=True),
+    )
     return frame(
         address,
         "Feeds · Feedweir",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from feedweir.acquire.http_rules import wire_url
+from feedweir.acquire.http_rules import wire_url, without_credentials
 from feedweir.acquire.opml import Opml, Subscription, read_opml, subscriptions, write_opml
 from feedweir.acquire.opml_changes import Today, with_feeds
 from feedweir.acquire.opml_union import merged
@@ -55,7 +55,8 @@ def import_opml(weir: Weir, body: bytes) -> Imported:
         weir.execute(";\n".join(statements))
     _remember(weir, names)
     _remember_folders(weir, {path: name for path, (name, _) in folders.items()})
-    weir.catalog.outlines.write(write_opml(merged(_kept(weir), document)).decode())
+    with weir.catalog.transaction():  # two imports at once must not forget one of them
+        weir.catalog.outlines.write(write_opml(merged(_kept(weir), document)).decode())
     return Imported(
         registered=tuple(new.values()),
         known=tuple(name for url, name in names.items() if url in registered),
@@ -64,8 +65,11 @@ def import_opml(weir: Weir, body: bytes) -> Imported:
     )
 
 
-def export_opml(weir: Weir) -> bytes:
-    """The outline that was imported, without the feeds that were dropped since, and after it all other sources."""
+def export_opml(weir: Weir, *, is_public: bool = False) -> bytes:
+    """The outline that was imported, without the feeds that were dropped since, and after it all other sources.
+
+    In public, addresses go without the passwords that are in them.
+    """
     records = {record.name: record for record in weir.catalog.sources.all()}
     names = _registered_urls(weir)
     kept = _kept(weir)
@@ -74,11 +78,14 @@ def export_opml(weir: Weir) -> bytes:
         """As it is written, unless it moved or was renamed; what was never registered stays."""
         if not wire_url(feed.url):
             return feed
-        return _as_it_is(feed, records[names[feed.url]]) if feed.url in names else None
+        return shown(_as_it_is(feed, records[names[feed.url]])) if feed.url in names else None
+
+    def shown(feed: Subscription) -> Subscription:
+        return replace(feed, url=without_credentials(feed.url)) if is_public else feed
 
     listed = {names[feed.url] for feed in subscriptions(kept) if feed.url in names}
     others = [
-        _subscription(record)
+        shown(_subscription(record))
         for name, record in records.items()
         if name not in listed and _is_fetched(record)
     ]

@@ -23,6 +23,7 @@ from feedweir.web.feeds import reader_routes
 from feedweir.web.intake import Intake
 from feedweir.web.library import Library
 from feedweir.web.measuring import Meter
+from feedweir.web.outlines import outline_routes
 from feedweir.web.respond import problem
 from feedweir.web.returning import returning_routes
 from feedweir.web.streams import stream_routes
@@ -65,6 +66,7 @@ def create_app(
     if intake is not None:
         app.include_router(arrival_routes(door, intake))
     app.include_router(program_routes(door, meter))
+    app.include_router(outline_routes(door))
     app.include_router(reader_routes(door))
     _answer_errors(app)
     _watch(app, meter)

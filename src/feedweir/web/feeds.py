@@ -10,7 +10,6 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import Response
 
 from feedweir.deliver.assets import MEDIA_TYPES, asset
-from feedweir.deliver.opml import render_opml
 from feedweir.deliver.page_feeds import Shelf, render_feeds_page
 from feedweir.deliver.page_item import render_item_page
 from feedweir.deliver.render import Format, render
@@ -48,11 +47,6 @@ def reader_routes(door: Door) -> APIRouter:
         shelves = [shelf(library, each, after) for each in kinds]
         body = render_feeds_page(shelves, door.path())
         return body_response(request, body, "text/html", now=door.clock())
-
-    @router.get("/feeds.opml")
-    def opml(request: Request) -> Response:
-        body = render_opml(library.feeds(), door.address(request))
-        return body_response(request, body, "text/x-opml", now=door.clock())
 
     @router.get("/feeds/{name}.rss")
     def rss(request: Request, name: str, limit: Limit = 50) -> Response:

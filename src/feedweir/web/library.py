@@ -55,6 +55,19 @@ class Outcome:
     """What a new feed has in common with others."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What became of the feeds of an outline."""
+
+    registered: tuple[str, ...]
+    known: tuple[str, ...]
+    """Sources that were there already."""
+    folders: tuple[str, ...]
+    """The virtual feeds that folders became."""
+    refused: tuple[tuple[str, str], ...]
+    """(what the outline calls it, why it was left out)."""
+
+
 class Library(Protocol):
     """Called from many threads at once; every method may block, none may hold the others up."""
 
@@ -82,6 +95,12 @@ class Library(Protocol):
 
     def execute(self, text: str, *, owner: str = "") -> Sequence[Outcome]:
         """Run statements, all or none; what they make is the owner's. Raises `LanguageError` and `CatalogError`."""
+
+    def outline(self) -> bytes:
+        """All sources as OPML, in the outline that they were imported in."""
+
+    def import_outline(self, body: bytes) -> Imported:
+        """Register the feeds of an OPML document; raises `DocumentError`."""
 
     def search(self, words: str, limit: int, *, owner: str | None = None) -> LookBack:
         """The newest stored items that a search-box query wants, and how many there are in all."""
