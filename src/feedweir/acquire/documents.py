@@ -57,7 +57,7 @@ def rdf_xml_of(body: bytes, media_type: str) -> bytes:
             raise DocumentError(
                 "a context of JSON-LD is not loaded", hint="write it out in the document"
             ) from None
-        raise DocumentError(f"this is not {_kind(media_type)}: {str(error)[:200]}") from None
+        raise DocumentError(f"this is not {_kind(media_type)}: {_reason(error)}") from None
     if not triples or written is None:
         raise DocumentError("there is no triple in it")
     return written
@@ -93,6 +93,11 @@ def whole_text(value: Any) -> str:
     return " ".join(_leaves(value))[:_TITLE_CHARS]
 
 
+def _reason(error: Exception) -> str:
+    """What went wrong and where; as text, errors of syntax tell the line twice."""
+    return str(error.msg if isinstance(error, SyntaxError) else error)[:200]
+
+
 def _kind(media_type: str) -> str:
     return media_type.partition(";")[0].strip().lower()
 
@@ -105,7 +110,7 @@ def _root(body: bytes) -> etree._Element:
     try:
         root = etree.fromstring(_plain(text), parser)
     except (etree.XMLSyntaxError, ValueError) as error:
-        raise DocumentError(f"the document is not well-formed XML: {error}") from None
+        raise DocumentError(f"the document is not well-formed XML: {_reason(error)}") from None
     return root
 
 
@@ -123,7 +128,7 @@ def _check_rdf(root: etree._Element) -> None:
             )
         )
     except (SyntaxError, ValueError) as error:
-        raise DocumentError(f"this is not RDF: {str(error)[:200]}") from None
+        raise DocumentError(f"this is not RDF: {_reason(error)}") from None
     if not quads:
         raise DocumentError("there is no triple in it")
 

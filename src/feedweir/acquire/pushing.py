@@ -121,10 +121,11 @@ def _item(item: Any, place: int) -> dict[str, Any]:
         known["title"] = whole_text(item)
     if not any(_is_said(known.get(name)) for name in _ESSENTIAL):
         raise DocumentError(f"item {place} says nothing", hint='{"title": "…", "url": "https://…"}')
-    for name in _DATES:
-        if name in known and (not isinstance(known[name], str) or date_of(known[name]) is None):
+    for name, value in item.items():
+        is_date = _KNOWN.get(name) in _DATES and value is not None
+        if is_date and (not isinstance(value, str) or date_of(value) is None):
             raise DocumentError(
-                f"item {place}: {name} is no date: {str(known[name])[:60]!r}", hint="2024-05-01T12:00:00Z"
+                f"item {place}: {name} is no date: {str(value)[:60]!r}", hint="2024-05-01T12:00:00Z"
             )
     known["tags"] = _texts(known.get("tags"))
     # Every other attribute is kept as an extension, under its own name.
