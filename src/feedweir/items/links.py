@@ -14,7 +14,17 @@ _PARTS = re.compile(r"(?:([a-z][a-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#
 _HOST = re.compile(r"(?:[^\s/?#:@.]+\.)+[^\s/?#:@.]+(?::\d+)?\.?|localhost(?::\d+)?", re.IGNORECASE)
 _BARE = re.compile(rf"(?:{_HOST.pattern})(?=[/?#]|$)", re.IGNORECASE)
 """A URL that people write without its scheme; a port would otherwise make the host look like a scheme."""
-_TRACKING = re.compile(r"(?:utm_\w+|fbclid|gclid|mc_cid|mc_eid|igshid)(?:=|$)", re.IGNORECASE)
+_TRACKING = re.compile(
+    r"""(?: (?:utm|mtm|hsa) _\w+ | pk_(?:campaign|source|medium|content|kwd|keyword) | xtor | wt_mc
+        | at_(?:medium|campaign|campaign_type|format|custom\d+|link_\w+|ptr_name)
+        | ns_(?:mchannel|source|campaign|linkname|fee)
+        | (?:fb|g|d|y|tw|tt)clid | msclkid | gclsrc | [gw]braid | _ga | _gl
+        | igsh(?:id)? | mc_[ce]id | _hs(?:enc|mi) | mkt_tok | vero_id | oly_(?:anon|enc)_id
+        ) (?:=|$)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""What tells where a reader came from, by the names that analytics and mailing programs give it; what may mean
+something to a page (`ref`, `source`) is not among it."""
 _DEFAULT_PORTS = {"http": ":80", "https": ":443", "": ":80"}
 
 
