@@ -139,6 +139,14 @@ def test_a_redirect_seen_once_and_not_again_moves_nothing() -> None:
     assert (other.url, other.moved_to) == ("http://a/", "http://c/")
 
 
+def test_a_redirect_to_what_is_no_feed_is_never_confirmed() -> None:
+    state = a_state()
+    for _ in range(3):
+        state = next_check(state, found(moved_to="http://parked/"), NOW, EXACT)
+        state = unreadable(state, "a page", NOW, EXACT)
+    assert state.url == "http://a/"
+
+
 def test_a_document_that_is_no_feed_fails_until_it_changes() -> None:
     state = unreadable(next_check(a_state(), found(), NOW, EXACT), "an HTML page", NOW, EXACT)
     assert state.failure == "the document is not a feed: an HTML page"

@@ -113,10 +113,13 @@ def described(state: SourceState, feed: FeedDescription, rules: RefreshRules) ->
 
 
 def unreadable(state: SourceState, detail: str, now: datetime, rules: RefreshRules) -> SourceState:
-    """A document that was landed and turned out to be no feed: a failure of the source, and it backs off."""
+    """A document that was landed and turned out to be no feed: a failure of the source, and it backs off.
+
+    A redirect that leads to one says nothing about where the feed lives: whoever took over a name redirects, too.
+    """
     failure = Failed(reason=Reason.UNREADABLE, detail=detail)
     result = FetchResult(source=state.source, at=now, outcome=failure, hosts=state.hosts)
-    return replace(_after_failure(state, failure, result, now, rules), is_unreadable=True)
+    return replace(_after_failure(state, failure, result, now, rules), is_unreadable=True, moved_to="")
 
 
 def resumed(state: SourceState, now: datetime, spread_s: float = 600.0) -> SourceState:
