@@ -114,6 +114,23 @@ def test_a_host_that_asks_for_peace_has_it_for_all_its_sources(status: int) -> N
     asyncio.run(run())
 
 
+@pytest.mark.parametrize(("status", "rest_s"), [(429, 60), (503, 0), (500, 0), (404, 0)])
+def test_too_many_requests_are_a_breather_for_the_host_even_if_it_does_not_say_how_long(
+    status: int, rest_s: int
+) -> None:
+    async def run() -> None:
+        transport, clock = polite(Scripted((status, ())), HostRules(spacing_s=0))
+        assert await ask(transport, "http://a/1") == status
+        if rest_s:
+            clock[0] += timedelta(seconds=rest_s - 1)
+            with pytest.raises(TransportError):
+                await ask(transport, "http://a/2")
+            clock[0] += timedelta(seconds=1)
+        assert await ask(transport, "http://a/2") == 200
+
+    asyncio.run(run())
+
+
 def test_a_failed_exchange_frees_its_place() -> None:
     async def run() -> None:
         transport, _ = polite(Scripted(), HostRules(spacing_s=0, max_concurrent=1))

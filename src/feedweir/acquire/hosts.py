@@ -29,6 +29,17 @@ class HostRules:
     max_per_day: int = 20_000
     max_hold_s: int = 86_400
     """A host's Retry-After holds all its sources, but not for longer than this; the source itself may wait longer."""
+    breather_s: int = 60
+    """How long all sources of a host wait after a 429 that does not say how long."""
+
+    def rest_s(self, status: int, retry_after_s: int | None) -> int:
+        """For how long an answer asks to leave its whole host alone."""
+        if status not in (429, 503):
+            return 0
+        if retry_after_s is None:
+            # Too many requests are the host's trouble; a service that is not available may be one feed's.
+            return self.breather_s if status == 429 else 0
+        return min(retry_after_s, self.max_hold_s)
 
 
 @dataclass(slots=True)
@@ -167,8 +178,7 @@ class _PoliteExchange:
         except BaseException:
             polite.ledger.finished(host)
             raise
-        if response.status in (429, 503):
-            self._heed(response)
+        self._heed(response)
         return response
 
     async def __aexit__(
@@ -179,11 +189,10 @@ class _PoliteExchange:
             await self._exchange.__aexit__(kind, error, trace)
 
     def _heed(self, response: Response) -> None:
-        now = self._polite.clock()
-        seconds = retry_after_s(response.headers, now)
-        if seconds is not None:
-            held_s = min(seconds, self._polite.ledger.rules.max_hold_s)
-            self._polite.ledger.hold(self._host, now + timedelta(seconds=held_s))
+        now, ledger = self._polite.clock(), self._polite.ledger
+        rest_s = ledger.rules.rest_s(response.status, retry_after_s(response.headers, now))
+        if rest_s:
+            ledger.hold(self._host, now + timedelta(seconds=rest_s))
 
 
 def _day(moment: float) -> int:

@@ -141,9 +141,9 @@ class ExecutorLooks:
             self._ledger.hold(host, free_at)
             if host in result.hosts[:place]:
                 self._ledger.counted(host, result.at)
-        if result.status in (429, 503) and result.retry_after_s is not None and result.hosts:
-            held_s = min(result.retry_after_s, self._ledger.rules.max_hold_s)
-            self._ledger.hold(result.hosts[-1], result.at + timedelta(seconds=held_s))
+        rest_s = self._ledger.rules.rest_s(result.status, result.retry_after_s)
+        if rest_s and result.hosts:
+            self._ledger.hold(result.hosts[-1], result.at + timedelta(seconds=rest_s))
 
 
 @asynccontextmanager
