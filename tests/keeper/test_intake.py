@@ -493,6 +493,7 @@ def test_when_a_lease_runs_out_the_source_is_polled_as_ever(
     assert loop.fetch_once() == 1
     state = house.weir.catalog.sources.named("News").state
     assert state.next_check_at <= house.clock.now + timedelta(seconds=700)
+    assert facts_of(house, "News")["push"] == "ended, asked for again"
 
 
 def test_without_a_public_address_no_hub_is_asked(house: House, hub: Hub, origin: ScriptedOrigin) -> None:

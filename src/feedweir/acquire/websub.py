@@ -203,6 +203,13 @@ def is_active(lease: Lease, now: datetime) -> bool:
     return is_confirmed and lease.expires_at is not None and now < lease.expires_at
 
 
+def told(lease: Lease, now: datetime) -> str:
+    """How a lease stands, for people."""
+    is_over = lease.status is LeaseStatus.ACTIVE and not is_active(lease, now)
+    about = "ended, asked for again" if is_over else lease.status.value
+    return f"{about}: {lease.reason}" if lease.reason else about
+
+
 def pushed_until(lease: Lease | None, now: datetime) -> datetime | None:
     """Until when a source may be polled rarely; None as soon as the push is not certain: polling is the fall-back."""
     return lease.expires_at if lease is not None and is_active(lease, now) else None

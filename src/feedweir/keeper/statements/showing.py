@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from feedweir.acquire import websub
 from feedweir.catalog import SubscriptionRecord
 from feedweir.catalog.records import FailureKind
 from feedweir.keeper.lease_records import hub_by_hand, lease_of
@@ -51,7 +52,7 @@ def _hub_facts(desk: Desk, name: str) -> Row:
     for record in desk.catalog.sources.several([name]):
         lease, by_hand = lease_of(record), hub_by_hand(record)
         if lease:
-            about = f"{lease.status.value}{f': {lease.reason}' if lease.reason else ''}"
+            about = websub.told(lease, desk.now)
             return {"hub": lease.hub.url, "push": about, "push_until": lease.expires_at}
         if by_hand:
             return {"hub": by_hand.url, "push": "asked for after the next look", "push_until": None}
