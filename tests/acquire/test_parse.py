@@ -238,6 +238,7 @@ def test_a_document_that_is_no_feed_says_why() -> None:
         "": "empty",
         "hello": "not XML",
         "<svg/>": "root element is <svg>",
+        "<opml version='2.0'><body/></opml>": "feedweir import URL",
         "{}": "no feed",
         "{": "not JSON",
         "<!doctype html><title>x</title>": "HTML page",

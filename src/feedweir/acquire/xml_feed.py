@@ -45,7 +45,8 @@ def read_xml_feed(
     """The entries and the description of a feed; an entry document of Atom is a feed of one. `closed_entries` is how
     many entries are known to be whole in a document that is not well-formed."""
     if root.key not in _FEED_KEYS and root.key not in _ENTRY_KEYS:
-        raise DocumentError(f"{NO_FEED}: its root element is <{root.name}>")
+        hint = "a list of feeds is imported: feedweir import URL" if root.name.lower() == "opml" else ""
+        raise DocumentError(f"{NO_FEED}: its root element is <{root.name}>", hint=hint)
     entries: list[_Placed] = []
     holders = list(_holders(_Placed(root, _base(root, url)), entries, has_bases))
     channel = next((holder for holder in holders if holder.element.key == "channel"), holders[0])
