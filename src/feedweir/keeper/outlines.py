@@ -5,7 +5,7 @@ The outline itself is kept in the catalog, whatever else it says, and written ag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from feedweir.acquire.http_rules import wire_url, without_credentials
@@ -41,7 +41,7 @@ def import_opml(weir: Weir, body: bytes) -> Imported:
         (feed.title or feed.url, "not an http address") for feed in listed if not wire_url(feed.url)
     )
     listed = tuple(feed for feed in listed if wire_url(feed.url))
-    registered = _registered_urls(weir)
+    registered = _registered_urls(weir.catalog.sources.all())
     names = _names(listed, registered, {feed.name for feed in weir.catalog.feeds.all()})
     new = {url: name for url, name in names.items() if url not in registered}
     taken = {feed.name for feed in weir.catalog.feeds.all()} | set(names.values())
@@ -71,7 +71,7 @@ def export_opml(weir: Weir, *, is_public: bool = False) -> bytes:
     In public, addresses go without the passwords that are in them.
     """
     records = {record.name: record for record in weir.catalog.sources.all()}
-    names = _registered_urls(weir)
+    names = _registered_urls(records.values())
     kept = _kept(weir)
 
     def now(feed: Subscription) -> Subscription | None:
@@ -114,10 +114,10 @@ def _subscription(record: SourceRecord) -> Subscription:
     return Subscription(url=record.state.url, title=record.name, site=site)
 
 
-def _registered_urls(weir: Weir) -> dict[str, str]:
+def _registered_urls(records: Collection[SourceRecord]) -> dict[str, str]:
     """By address, as it was registered and where it moved, the name of the source."""
-    known = {record.state.url: record.name for record in weir.catalog.sources.all()}
-    for record in weir.catalog.sources.all():
+    known = {record.state.url: record.name for record in records}
+    for record in records:
         known |= dict.fromkeys(record.state.refresh.get("imported_from", ()), record.name)
     return known
 
