@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from functools import cache
@@ -16,6 +16,7 @@ from feedweir.language.values import count, length
 from feedweir.language.windows import COUNTS, UNITS, format_length
 
 _HOURS = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)\s*-\s*([01]?\d|2[0-3]):([0-5]\d)")
+_MINUTES_OF_A_DAY = 24 * 60
 _SHORTEST = timedelta(seconds=1)
 _LONGEST = timedelta(days=366)
 
@@ -193,7 +194,14 @@ def _quiet(c: Cursor) -> dict[str, Any]:
     c.at += 1
     start = c.at
     found = _texts(c, "hours, as in '22:00-07:00'")
-    return {"quiet": tuple(_hours(c, text, start + 2 * place) for place, text in enumerate(found))}
+    quiet = tuple(_hours(c, text, start + 2 * place) for place, text in enumerate(found))
+    if len({minute for hours in quiet for minute in _minutes(hours)}) == _MINUTES_OF_A_DAY:
+        raise c.error(
+            "these hours are the whole day, so that nothing would ever be sent",
+            at=start,
+            hint="leave some time of the day, or pause the subscription (alter subscription … pause)",
+        )
+    return {"quiet": quiet}
 
 
 def _hours(c: Cursor, text: str, at: int) -> str:
@@ -202,6 +210,13 @@ def _hours(c: Cursor, text: str, at: int) -> str:
     if not hours or hours[:5] == hours[6:]:
         raise c.error(f"{quoted(text)} are no hours", at=at, expected=("hours, as in '22:00-07:00'",))
     return hours
+
+
+def _minutes(hours: str) -> Iterator[int]:
+    """The minutes of a day that `22:00-07:00` covers."""
+    start, end = (60 * int(clock[:2]) + int(clock[3:]) for clock in hours.split("-"))
+    length = (end - start) % _MINUTES_OF_A_DAY
+    return ((start + minute) % _MINUTES_OF_A_DAY for minute in range(length))
 
 
 def _mute(c: Cursor) -> dict[str, Any]:
