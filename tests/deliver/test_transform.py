@@ -14,7 +14,9 @@ from lxml import etree
 
 from feedweir.deliver.element_document import element_document
 from feedweir.deliver.stylesheets import Stylesheets
-from feedweir.deliver.transform import Transformer, TransformLimits
+from feedweir.deliver.transform import Transformer
+from feedweir.deliver.transform_process import TransformLimits
+from feedweir.deliver.transform_turns import COSTLY_S, Turns
 from feedweir.deliver.view import EntryView, FeedView
 from feedweir.errors import DeliveryError
 from feedweir.items.model import Item
@@ -300,3 +302,57 @@ def test_a_machine_too_busy_to_start_the_process_is_no_fault_of_the_stylesheet()
     with Transformer(TransformLimits(start_s=0)) as transformer, pytest.raises(DeliveryError) as caught:
         transformer.apply(Stylesheets().text("Title"), feed_of(*numbered(1)))
     assert not caught.value.is_final
+
+
+def test_a_slow_stylesheet_holds_up_no_other() -> None:
+    with Transformer(TransformLimits(seconds=4)) as transformer:
+        slow = [transformer.begin(sheet(TWICE), WITH_PHOTOS) for _ in range(2)]
+        assert transformer.apply(Stylesheets().text("Title"), feed_of(NEWS)).text == "Muse in Paris\n"
+        assert not slow[0].done()
+        assert slow[1].cancel(), "it waits for its turn"
+
+
+def test_a_stylesheet_is_run_by_one_process_at_a_time() -> None:
+    turns = Turns[int](3)
+    for job in range(3):
+        turns.add(b"slow", job)
+    turns.add(b"quick", 9)
+    assert turns.take() == (b"slow", 0)
+    assert turns.take() == (b"quick", 9)
+    assert turns.take() is None
+    turns.over(b"slow", 0.1)
+    assert turns.take() == (b"slow", 1)
+
+
+def test_stylesheets_that_were_costly_leave_a_process_to_the_others() -> None:
+    turns = Turns[str](3)
+    for name in (b"a", b"b", b"c", b"a", b"b", b"c", b"new"):
+        turns.add(name, name.decode())
+    for name in (b"a", b"b", b"c"):
+        assert turns.take() == (name, name.decode())
+        turns.over(name, COSTLY_S)
+    assert [turns.take() for _ in range(4)] == [(b"new", "new"), (b"a", "a"), (b"b", "b"), None]
+    turns.over(b"new", 0.1)
+    assert turns.take() is None
+    turns.over(b"a", 0.1)
+    assert turns.take() == (b"c", "c")
+
+
+def test_stylesheets_that_wait_go_in_turn() -> None:
+    turns = Turns[int](1)
+    for job in range(2):
+        for name in (b"a", b"b"):
+            turns.add(name, job)
+    taken = []
+    while (turn := turns.take()) is not None:
+        taken.append(turn)
+        turns.over(turn[0], 0.1)
+    assert taken == [(b"a", 0), (b"b", 0), (b"a", 1), (b"b", 1)]
+
+
+def test_what_waits_is_cancelled_when_the_transformer_is_closed() -> None:
+    with Transformer(TransformLimits(seconds=1), processes=1) as transformer:
+        first = transformer.begin(sheet(TWICE), WITH_PHOTOS)
+        waiting = transformer.begin(Stylesheets().text("Title"), feed_of(NEWS))
+    assert first.done()
+    assert waiting.cancelled()

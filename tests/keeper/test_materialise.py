@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
+from feedweir.deliver.transform import Transformed
 from feedweir.errors import CatalogError
 from feedweir.keeper.weir import Weir
 from tests.engine.engines import NOON
@@ -87,3 +90,32 @@ def test_a_stylesheet_for_an_address_is_refused_with_the_way_to_do_it(tmp_path: 
     ):
         weir.execute("register feed http://muse.example/rss apply 'IncludePhotos' as Muse")
     assert "register the address first" in str(caught.value.hint)
+
+
+class Together:
+    """Stylesheets that are done when two of them were begun."""
+
+    def __init__(self) -> None:
+        self._begun: list[Future[Transformed]] = []
+
+    def begin(self, *_: object) -> Future[Transformed]:
+        self._begun.append(Future())
+        if len(self._begun) == 2:
+            for each in self._begun:
+                each.set_result(Transformed(rss(item("1", "made")).decode(), "application/xml"))
+        return self._begun[-1]
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_slow_stylesheet_does_not_keep_the_next_source_from_being_begun(tmp_path: Path) -> None:
+    with Weir.open(tmp_path, clock=lambda: NOON) as weir:
+        weir.execute("register feed http://a.example/ as A;")
+        weir.execute(
+            "register feed A apply 'IncludePhotos' as B; register feed A apply 'IncludePhotos' as C;"
+        )
+        weir._materialiser._transformer = cast(Any, Together())
+        weir.push("A", rss(item("1", "x")))
+        weir.run()
+        assert [each.title for name in "BC" for each in weir.items(name)] == ["made", "made"]

@@ -7,6 +7,7 @@ nothing comes of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
@@ -16,7 +17,7 @@ from feedweir.catalog import Catalog, Definition, Failure
 from feedweir.deliver.address import Address
 from feedweir.deliver.render import Format, render
 from feedweir.deliver.stylesheets import Stylesheets
-from feedweir.deliver.transform import Transformer
+from feedweir.deliver.transform import Transformed, Transformer
 from feedweir.deliver.view import FeedView
 from feedweir.engine.batches import Manifest
 from feedweir.engine.store import Store
@@ -24,6 +25,9 @@ from feedweir.errors import DeliveryError
 from feedweir.keeper.entry_views import StoredViews
 from feedweir.language import parse
 from feedweir.language.statements import RegisterFeed
+
+_AT_ONCE = 64
+"""Sources whose documents are made at the same time; more would only wait in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +61,10 @@ class Materialiser:
 
     def land(self, manifest: Manifest) -> int:
         """Land the documents that a published batch gives rise to; how many there were."""
-        documents = []
-        for derived in self._derived_of(manifest.version):
-            view = self._view(derived.feed_id, manifest)
-            if view is not None:
-                try:
-                    documents.append(self._document(derived, view))
-                except DeliveryError as error:
-                    self._record(derived.source, error)
+        documents: list[Landed] = []
+        derived = self._derived_of(manifest.version)
+        for start in range(0, len(derived), _AT_ONCE):
+            documents += self._documents(derived[start : start + _AT_ONCE], manifest)
         if documents:
             self._log.append(documents)
         return len(documents)
@@ -87,13 +87,33 @@ class Materialiser:
         newest_first = tuple(entry for key in sorted(entries, reverse=True) for entry in entries[key])
         return replace(self._views.feed(feed_id), entries=newest_first)
 
-    def _document(self, derived: Derived, view: FeedView) -> Landed:
-        if derived.stylesheet:
-            made = self._transformer.apply(self._stylesheets.text(derived.stylesheet), view)
-            body, media_type = made.text.encode(), made.media_type
-        else:
-            body, media_type = render(view, Format.ATOM, Address("")), Format.ATOM.media_type
-        return Landed(source=derived.source, media_type=media_type, arrived=self._clock(), body=body)
+    def _documents(self, some: Sequence[Derived], manifest: Manifest) -> Iterator[Landed]:
+        """All are begun before the first is waited for: a slow stylesheet does not add to the time of the others."""
+        views = [(derived, self._view(derived.feed_id, manifest)) for derived in some]
+        begun = [(derived, self._begun(derived, view)) for derived, view in views if view is not None]
+        for derived, each in begun:
+            try:
+                made = each.result()
+            except DeliveryError as error:
+                self._record(derived.source, error)
+                continue
+            yield Landed(
+                source=derived.source,
+                media_type=made.media_type,
+                arrived=self._clock(),
+                body=made.text.encode(),
+            )
+
+    def _begun(self, derived: Derived, view: FeedView) -> Future[Transformed]:
+        begun: Future[Transformed] = Future()
+        try:
+            if derived.stylesheet:
+                return self._transformer.begin(self._stylesheets.text(derived.stylesheet), view)
+            atom = render(view, Format.ATOM, Address("")).decode()
+            begun.set_result(Transformed(atom, Format.ATOM.media_type))
+        except DeliveryError as error:
+            begun.set_exception(error)
+        return begun
 
     def _record(self, source: str, error: DeliveryError) -> None:
         self._catalog.failures.record(
