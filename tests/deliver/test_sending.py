@@ -7,7 +7,7 @@ import itertools
 import re
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -21,10 +21,10 @@ from feedweir.catalog import Catalog, NewSubscription
 from feedweir.deliver.channels.mail import MailChannel
 from feedweir.deliver.channels.notify import NotifyChannel
 from feedweir.deliver.retry import RETRIES, RetryPolicy, next_try
-from feedweir.deliver.transform import Transformer
+from feedweir.deliver.transform import Transformed, Transformer
 from feedweir.errors import CatalogError, DeliveryError
 from feedweir.keeper.parcels import Parcels, Sent
-from feedweir.keeper.sending import Sender
+from feedweir.keeper.sending import Sender, SenderOptions
 from tests.deliver.musical import NOON, numbered
 from tests.deliver.outgoing import (
     Catalogs,
@@ -291,7 +291,7 @@ class Hanging:
         self.was_freed.append(self.freed.wait(10))
         raise DeliveryError("it took its time")
 
-    send = apply = __call__
+    send = begin = __call__
 
 
 @pytest.mark.parametrize("what", ["mail", "notify", "stylesheet"])
@@ -316,6 +316,98 @@ def test_what_hangs_in_one_channel_holds_up_no_other(catalog: Catalog, what: str
 
     asyncio.run(run())
     assert set(hanging.was_freed) == {True}
+
+
+class Unhurried:
+    """Stylesheets that are done when the test says so."""
+
+    def __init__(self) -> None:
+        self.begun: list[Future[Transformed]] = []
+
+    def begin(self, *_: object) -> Future[Transformed]:
+        self.begun.append(Future())
+        return self.begun[-1]
+
+    def finish(self) -> None:
+        for each in self.begun:
+            each.set_result(Transformed("", "text/plain"))
+
+
+def test_what_waits_for_its_stylesheet_for_longer_than_a_lease_is_sent_once(catalog: Catalog) -> None:
+    clock, channel, sheets = Clock(), Scripted(), Unhurried()
+    id_ = subscribed(catalog, options={"apply": "Title"})
+    arrive(catalog, id_, [1], clock.now)
+    options = SenderOptions(lease_s=60, timeout_s=10, look_s=0.001)
+    sender = sender_of(
+        catalog, Memory(ITEMS), {"hook": channel}, clock, transformer=cast(Any, sheets), options=options
+    )
+    looks = 0
+
+    def is_stopping() -> bool:
+        nonlocal looks
+        if sheets.begun:
+            looks += 1
+            clock.advance(20)
+        if looks == 20:
+            sheets.finish()
+        return looks == 20
+
+    asyncio.run(sender.run(is_stopping, lambda _: None))
+    assert [seqs for _, _, seqs in channel.received] == [(1,)]
+    (entry,) = catalog.outbox.entries(subscription_id=id_)
+    assert (entry.state, entry.attempts) == ("sent", 1)
+
+
+def test_what_was_lost_to_another_sender_and_comes_back_is_sent_once(catalog: Catalog) -> None:
+    clock, channel, sheets = Clock(), Scripted(["busy"]), Unhurried()
+    id_ = subscribed(catalog, options={"apply": "Title"})
+    arrive(catalog, id_, [1], clock.now)
+    options = SenderOptions(lease_s=60, timeout_s=10, look_s=0.001)
+    waiting = sender_of(
+        catalog, Memory(ITEMS), {"hook": channel}, clock, transformer=cast(Any, sheets), options=options
+    )
+    other = sender_of(catalog, Memory(ITEMS), {"hook": channel}, clock, "two")
+    looks = 0
+
+    def is_stopping() -> bool:
+        nonlocal looks
+        looks += bool(sheets.begun)
+        if looks == 1:  # the machine slept, and the other sender tries and fails meanwhile
+            clock.advance(600)
+            with ThreadPoolExecutor(1) as thread:
+                thread.submit(step, other).result()
+            clock.advance(600)
+        if looks == 5:
+            sheets.finish()
+        return looks == 5
+
+    asyncio.run(waiting.run(is_stopping, lambda _: None))
+    assert channel.script == []
+    assert [seqs for _, _, seqs in channel.received] == [(1,)]
+    assert catalog.outbox.counts(subscription_id=id_) == {"sent": 1}
+
+
+def test_many_that_wait_for_one_stylesheet_leave_room_in_their_channel(catalog: Catalog) -> None:
+    clock, channel, sheets = Clock(), Scripted(), Unhurried()
+    for _ in range(9):
+        arrive(catalog, subscribed(catalog, options={"apply": "Title"}), [1], clock.now)
+    quick = subscribed(catalog)
+    arrive(catalog, quick, [1], clock.now)
+    options = SenderOptions(lease_s=60, timeout_s=10, look_s=0.001, most_at_once=2)
+    sender = sender_of(
+        catalog, Memory(ITEMS), {"hook": channel}, clock, transformer=cast(Any, sheets), options=options
+    )
+    looks = itertools.count()
+
+    def is_stopping() -> bool:
+        is_over = bool(channel.received) or next(looks) == 1_000
+        if is_over:
+            assert [id_ for _, id_, _ in channel.received] == [quick]
+            sheets.finish()
+        return is_over
+
+    asyncio.run(sender.run(is_stopping, lambda _: None))
+    assert len(channel.received) == 10
 
 
 def test_entries_of_a_channel_that_this_sender_does_not_carry_wait(catalog: Catalog) -> None:

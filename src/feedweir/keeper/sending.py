@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -31,6 +32,8 @@ _log = logging.getLogger(__name__)
 _GATHER_S = 0.02
 _QUEUED = 2
 """Parcels that are opened for each one that may be on its way, so that a channel never waits for the catalog."""
+_MOST_AT_STYLESHEETS = 256
+"""Parcels of a channel that wait for their stylesheets and take no room from others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +79,12 @@ class Sender:
         self._address = address or Address()
         self._parcels = parcels or Parcels(catalog, worker=worker, lease_s=self._options.lease_s)
         self._gates: dict[str, asyncio.Semaphore] = {}
-        self._running: dict[asyncio.Task[Sent | None], str] = {}
-        """Parcels on their way, with their channels."""
+        self._running: dict[asyncio.Task[Sent | None], OpenParcel] = {}
+        """Parcels on their way."""
+        self._at_stylesheets: Counter[str] = Counter()
+        """How many of them wait for what their stylesheets make, by channel."""
+        self._renewed: dict[str, datetime] = {}
+        """Until when those are ours, by key, whose lease was not enough."""
         self._arrived: list[Sent] = []
         """What became of parcels, until it is written down: what we know to be sent is never sent again."""
         self.sent = 0
@@ -121,21 +128,40 @@ class Sender:
 
     async def _start(self) -> int:
         """Put on their way as many due parcels as there is room for; how many subscriptions were looked at."""
+        await self._hold_on()
         rooms = {} if self._arrived else self._rooms()
         if max(rooms.values(), default=0) <= 0:
             return 0
         ids, parcels = await asyncio.to_thread(self._opened, rooms)
+        # One that was lost to another sender and came back is still on its way: whoever carries it now holds it again.
+        on_their_way = {open_.key for open_ in self._running.values()}
         for filled in parcels:
-            task = asyncio.create_task(self._carried(filled))
-            self._running[task] = filled[0].subscription.channel
+            if filled[0].key not in on_their_way:
+                self._running[asyncio.create_task(self._carried(filled))] = filled[0]
         return len(ids)
+
+    async def _hold_on(self) -> None:
+        """Renew leases that come to their end, before anything is opened: a parcel that still waits for its stylesheet
+        or its channel would be opened once more, and sent twice."""
+        if old := [open_ for open_ in self._running.values() if self._is_old(open_)]:
+            await asyncio.to_thread(lambda: [self._renew(open_) for open_ in old])
+
+    def _renew(self, open_: OpenParcel) -> bool:
+        """Hold a parcel longer; False when another has it, and it must not be sent."""
+        now = self._clock()
+        is_ours = self._parcels.renew(open_, now)
+        if is_ours:
+            self._renewed[open_.key] = now + timedelta(seconds=self._options.lease_s)
+        return is_ours
 
     def _rooms(self) -> dict[str, int]:
         """How many more subscriptions each channel takes: the slow ones must not take the place of the quick.
 
         Nothing before half of the room is free, so that many are opened in one transaction.
         """
-        busy = Counter(self._running.values())
+        busy = Counter(open_.subscription.channel for open_ in self._running.values())
+        for channel, count in self._at_stylesheets.items():
+            busy[channel] -= min(count, _MOST_AT_STYLESHEETS)
         rooms = {channel: self._most(channel) - busy[channel] for channel in self._channels}
         return {channel: room for channel, room in rooms.items() if 2 * room >= self._most(channel)}
 
@@ -157,7 +183,7 @@ class Sender:
             # Those that end close together are settled together.
             await asyncio.wait(self._running, timeout=_GATHER_S)
         for task in [task for task in self._running if task.done()]:
-            del self._running[task]
+            self._renewed.pop(self._running.pop(task).key, None)
             if (result := task.result()) is not None:
                 self._arrived.append(result)
         if self._arrived:
@@ -167,6 +193,7 @@ class Sender:
         for task in self._running:
             task.cancel()
         self._running.clear()
+        self._renewed.clear()
         self._arrived.clear()
 
     def _filled(self, parcels: Sequence[OpenParcel]) -> Sequence[tuple[OpenParcel, Parcel | DeliveryError]]:
@@ -220,7 +247,7 @@ class Sender:
             # Before the gate: a stylesheet that takes its time keeps no channel busy.
             parcel = await self._transformed(open_, parcel)
             async with self._gate(open_.subscription.channel):
-                if self._is_old(open_) and not self._parcels.renew(open_, self._clock()):
+                if self._is_old(open_) and not self._renew(open_):
                     return None
                 channel = self._channels[open_.subscription.channel]
                 await asyncio.wait_for(channel.send(parcel), self._options.timeout_s)
@@ -237,14 +264,21 @@ class Sender:
         name = str(open_.subscription.options.get("apply", ""))
         if not name:
             return parcel
-        made = await self._transforming.run(self._transform, name, parcel.view)
-        return replace(parcel, transformed=made)
+        channel = open_.subscription.channel
+        self._at_stylesheets[channel] += 1
+        try:
+            begun = await self._transforming.run(self._begun, name, parcel.view)
+            made: Transformed = await asyncio.wrap_future(begun)
+            return replace(parcel, transformed=made)
+        finally:
+            self._at_stylesheets[channel] -= 1
 
-    def _transform(self, name: str, view: FeedView) -> Transformed:
-        return self._transformer.apply(self._stylesheets.text(name), view)
+    def _begun(self, name: str, view: FeedView) -> Future[Transformed]:
+        return self._transformer.begin(self._stylesheets.text(name), view)
 
     def _is_old(self, open_: OpenParcel) -> bool:
-        until = min(entry.due_at for entry in open_.entries if entry.due_at is not None)
+        opened_until = min(entry.due_at for entry in open_.entries if entry.due_at is not None)
+        until = self._renewed.get(open_.key, opened_until)
         return until - self._clock() < timedelta(seconds=self._options.timeout_s + self._options.lease_s / 4)
 
     def _gate(self, channel: str) -> asyncio.Semaphore:
