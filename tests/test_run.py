@@ -41,21 +41,31 @@ class Run:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            start_new_session=True,
         )
 
     def wait_for(self, words: str) -> str:
-        """Read what it says until it says this."""
+        """Read what it says until it says this; all of it."""
         assert self._process.stdout
-        said = []
+        said = ""
         for line in self._process.stdout:
-            said.append(line)
+            said += line
             if re.search(words, line):
-                return line
-        raise AssertionError(f"it never said {words!r}:\n{''.join(said)}")
+                return said
+        raise AssertionError(f"it never said {words!r}:\n{said}")
 
     def stop(self) -> None:
+        """As Ctrl-C does."""
         self._process.send_signal(signal.SIGINT)
-        self.wait_for("Stopped")
+        self._ends_well()
+
+    def stop_all(self) -> None:
+        """As a supervisor does, which asks every process to stop, Spark's included."""
+        os.killpg(self._process.pid, signal.SIGTERM)
+        self._ends_well()
+
+    def _ends_well(self) -> None:
+        assert "Traceback" not in self.wait_for("Stopped")
         assert self._process.wait() == 0
 
     def kill(self) -> None:
@@ -109,7 +119,7 @@ def test_the_sample_fills_stops_and_goes_on(start: Callable[[], Run], tmp_path: 
         "create feed Everything from *;subscribe to Everything output file 'everything.rss'",
     )
     run.wait_for(r"published \d+ new items")
-    run.stop()
+    run.stop_all()
 
     run = start()
     run.wait_for(r"published \d+ new items")

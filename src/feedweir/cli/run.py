@@ -56,7 +56,8 @@ def run(
 ) -> None:
     """Fetch sources, run the pipeline on Spark, serve the feeds. Ctrl-C stops; the next run continues."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("py4j").setLevel(logging.ERROR)
+    # What fails in a batch is the failure of the query, and told as such in one line.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     given = context_of(context)
     flags = {"host": host, "port": port, "master": master, "fetch": fetch}
     settings = given.settings(**flags, **(_sample_flags() if sample else {}))
@@ -80,13 +81,14 @@ def run(
         server.start()
         stack.callback(server.stop)
         _tell(server.url, weir, settings)
-        stack.callback(service.stop)
-        service.start()
         if settings.send:
             for loop in (send_loop(weir, settings), bounce_loop(weir, settings)):
                 if loop is not None:
                     stack.callback(loop.stop)
                     loop.start()
+        # Stopped first: a pipeline whose processes were asked to stop, too, is not started again.
+        stack.callback(service.stop)
+        service.start()
         # Spark has put its own handler in the place of ours.
         _stop_on_signals(stop)
         stop.wait()
@@ -209,10 +211,10 @@ def _spark_query(
     def start(commit: Callable[[Manifest], None]) -> RunningQuery:
         # Importing Spark costs seconds: the door is open before.
         from feedweir.spark.pipeline import start_pipeline
-        from feedweir.spark.session import open_session
+        from feedweir.spark.session import close_session, open_session
 
         session = open_session(settings.master, weir.directory.scratch, memory=settings.driver_memory)
-        spark.callback(session.stop)
+        spark.callback(close_session, session)
         return start_pipeline(
             session,
             weir.directory,

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import resource
+import signal
 import struct
 import sys
 from collections import OrderedDict
@@ -151,6 +152,9 @@ def _write(stream: BinaryIO, message: dict[str, Any]) -> None:
 
 
 def main() -> None:
+    # Who asks all processes to stop asks our parent, too: we end with our input, and what is begun is made.
+    for request_to_stop in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(request_to_stop, signal.SIG_IGN)
     incoming = os.fdopen(os.dup(0), "rb")
     outgoing = os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)

@@ -91,7 +91,10 @@ class Service:
         if self._thread.is_alive():
             self._thread.join()
         if self._query:
-            self._query.stop()
+            try:
+                self._query.stop()
+            except Exception as error:  # a JVM that has ended has no query any more
+                _log.warning("the pipeline could not be stopped: %s", reason_of(error))
 
     def progress(self) -> Progress:
         return Progress(

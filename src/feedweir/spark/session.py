@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from feedweir.spark.archive import archive_option
-from feedweir.spark.java import java_home
+from feedweir.spark.java import steadfast_java_home
 
 JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """The JVM plans and passes receipts on, the work is done in Python: on two cores an optimising compiler took more than
@@ -44,7 +45,7 @@ def open_session(
 ) -> SparkSession:
     """A session on `master` (`local[*]`, `spark://…`); `scratch` is where Spark may put what it can lose."""
     scratch.mkdir(parents=True, exist_ok=True)
-    os.environ["JAVA_HOME"] = str(java_home(scratch))
+    os.environ["JAVA_HOME"] = str(steadfast_java_home(scratch))
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).appName("feedweir").config("spark.driver.memory", memory)
@@ -58,6 +59,12 @@ def open_session(
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def close_session(session: SparkSession) -> None:
+    """Stop it; a JVM that has ended by itself is stopped already."""
+    with suppress(OSError, Py4JError):
+        session.stop()
 
 
 @contextmanager
