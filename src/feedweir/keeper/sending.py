@@ -81,8 +81,8 @@ class Sender:
         self._gates: dict[str, asyncio.Semaphore] = {}
         self._running: dict[asyncio.Task[Sent | None], OpenParcel] = {}
         """Parcels on their way."""
-        self._at_stylesheets: Counter[str] = Counter()
-        """How many of them wait for what their stylesheets make, by channel."""
+        self._at_stylesheets: set[str] = set()
+        """The keys of those that wait for what their stylesheets make."""
         self._renewed: dict[str, datetime] = {}
         """Until when those are ours, by key, whose lease was not enough."""
         self._arrived: list[Sent] = []
@@ -117,10 +117,20 @@ class Sender:
                     is_idle = True
                 if is_idle:
                     await asyncio.to_thread(pause, self._options.look_s)
+            await self._give_back()
             while self._is_busy:
                 await self._settle_some(None)
         finally:
             self._abandon()
+
+    async def _give_back(self) -> None:
+        """What still waits for its stylesheet has not left: the next sender sends it, and nobody waits for it here."""
+        waiting = [task for task, open_ in self._running.items() if open_.key in self._at_stylesheets]
+        for task in waiting:
+            task.cancel()
+        parcels = [self._running.pop(task) for task in waiting]
+        if parcels:
+            await asyncio.to_thread(self._parcels.release, parcels, self._clock())
 
     @property
     def _is_busy(self) -> bool:
@@ -159,9 +169,12 @@ class Sender:
 
         Nothing before half of the room is free, so that many are opened in one transaction.
         """
-        busy = Counter(open_.subscription.channel for open_ in self._running.values())
-        for channel, count in self._at_stylesheets.items():
-            busy[channel] -= min(count, _MOST_AT_STYLESHEETS)
+        busy: Counter[str] = Counter()
+        waiting: Counter[str] = Counter()
+        for open_ in self._running.values():
+            (waiting if open_.key in self._at_stylesheets else busy)[open_.subscription.channel] += 1
+        for channel, count in waiting.items():
+            busy[channel] += max(0, count - _MOST_AT_STYLESHEETS)
         rooms = {channel: self._most(channel) - busy[channel] for channel in self._channels}
         return {channel: room for channel, room in rooms.items() if 2 * room >= self._most(channel)}
 
@@ -264,14 +277,13 @@ class Sender:
         name = str(open_.subscription.options.get("apply", ""))
         if not name:
             return parcel
-        channel = open_.subscription.channel
-        self._at_stylesheets[channel] += 1
+        self._at_stylesheets.add(open_.key)
         try:
             begun = await self._transforming.run(self._begun, name, parcel.view)
             made: Transformed = await asyncio.wrap_future(begun)
             return replace(parcel, transformed=made)
         finally:
-            self._at_stylesheets[channel] -= 1
+            self._at_stylesheets.discard(open_.key)
 
     def _begun(self, name: str, view: FeedView) -> Future[Transformed]:
         return self._transformer.begin(self._stylesheets.text(name), view)
