@@ -82,6 +82,16 @@ def test_brackets_of_a_definition_are_shown(filled: Shell) -> None:
     assert "$p[title contains 'river']" in filled.said
 
 
+def test_the_log_of_a_dropped_subscription_can_be_read_and_nothing_is_sent_to_it(filled: Shell) -> None:
+    assert filled("exec", "subscribe to Water as Desk output file 'a.rss'; drop subscription Desk") == 0
+    assert filled("log", "Desk", "--json") == filled("dead", "Desk", "--json") == 0
+    assert json.loads(filled.said) == []
+    assert filled("replay", "Desk") == 3
+    assert "the subscription 'Desk' was dropped" in filled.complained
+    assert filled("log", "Disk") == 3
+    assert "there is no subscription 'Disk'" in filled.complained
+
+
 def test_a_feed_in_use_is_not_dropped(filled: Shell) -> None:
     assert filled("exec", "drop feed Post") == 3
     assert "still used by Water" in filled.complained

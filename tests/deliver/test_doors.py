@@ -259,6 +259,24 @@ def test_what_was_given_up_can_be_seen_and_sent_after_all(open_house: House) -> 
         assert b"given up. The log" not in home.client.get(f"/subscriptions/{token}").body
 
 
+def test_what_a_dropped_subscription_was_sent_can_still_be_read(tmp_path: Path) -> None:
+    with house(tmp_path) as home:
+        number = {}
+        for story in (1, 2):
+            home.weir.execute("subscribe to Stories as Desk output file 'a.rss'")
+            number[story] = home.desk.subscriptions()[0].id
+            home.publish(story)
+            assert home.send() == 1
+            home.weir.execute("drop subscription Desk")
+        for name, story in (("Desk", 2), (number[1], 1), (number[2], 2)):
+            assert json.loads(home.client.get(f"/v1/subscriptions/{name}").body)["status"] == "dropped"
+            (line,) = json.loads(home.client.get(f"/v1/subscriptions/{name}/log").body)["log"]
+            assert (line["title"], line["outcome"]) == (f"Story {story}", "sent")
+        assert home.client.post("/v1/subscriptions/Desk/replay", "").status == 409
+        home.weir.execute("subscribe to Stories as Desk output file 'a.rss'")
+        assert json.loads(home.client.get("/v1/subscriptions/Desk/log").body)["log"] == []
+
+
 def test_programs_need_the_token_where_there_is_one_and_links_do_not(tmp_path: Path) -> None:
     with house(tmp_path, token="sesame") as home:
         home.weir.execute("subscribe to Stories as A output file 'a.rss'")

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Text, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Text, insert, select, tuple_, update
 
 from feedweir.catalog import history, names, outbox, rhythms, tables
 from feedweir.catalog.columns import canonical_json, microseconds, storable
@@ -47,9 +47,19 @@ class Subscriptions:
     def with_id(self, id_: int) -> SubscriptionRecord:
         return self._database.read(lambda connection: _one(connection, id_))
 
-    def named(self, name: str) -> SubscriptionRecord | None:
-        """The living subscription that was given this name, or has this number; the name comes first."""
-        return self._database.read(lambda connection: _named(connection, name))
+    def named(self, name: str, *, with_dropped: bool = False) -> SubscriptionRecord | None:
+        """The living subscription that was given this name, or has this number; the name comes first.
+
+        With dropped ones, the last that was dropped where none lives.
+        """
+
+        def read(connection: Connection) -> SubscriptionRecord | None:
+            found = _named(connection, name, _subscription.c.status != "dropped")
+            if found is None and with_dropped:
+                found = _named(connection, name, _subscription.c.status == "dropped")
+            return found
+
+        return self._database.read(read)
 
     def all(
         self,
@@ -169,17 +179,18 @@ def _record(
     return SubscriptionRecord(id=id_, feed_id=feed_id, status=status, version=version, **values)
 
 
-def _named(connection: Connection, name: str) -> SubscriptionRecord | None:
-    living = select(_subscription).where(_subscription.c.status != "dropped")
+def _named(connection: Connection, name: str, which: ColumnElement[bool]) -> SubscriptionRecord | None:
+    """The last of these that was given this name, or the one that has this number."""
+    these = select(_subscription).where(which)
     # Options are JSON in one spelling: a name stands in them in this way only.
     spelled = f'"name":{canonical_json(name)}'
-    query = living.where(_subscription.c.options.cast(Text).contains(spelled, autoescape=True))
-    for row in connection.execute(query.order_by(_subscription.c.id)):
+    query = these.where(_subscription.c.options.cast(Text).contains(spelled, autoescape=True))
+    for row in connection.execute(query.order_by(_subscription.c.version.desc())):
         if row.options.get("name") == name:
             return SubscriptionRecord(**row._mapping)
     if not (name.isascii() and name.isdigit() and len(name) < 19):
         return None
-    numbered = connection.execute(living.where(_subscription.c.id == int(name))).one_or_none()
+    numbered = connection.execute(these.where(_subscription.c.id == int(name))).one_or_none()
     return None if numbered is None else SubscriptionRecord(**numbered._mapping)
 
 

@@ -57,7 +57,7 @@ def log(
     before: Annotated[int | None, typer.Option(help="Go on before this line.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what was sent to a subscription, what failed and why, the latest first."""
+    """Show what was sent to a subscription, also to one that was dropped, what failed and why, the latest first."""
     given = context_of(context)
     with given.weir() as weir:
         desk = desk_of(weir, given.settings())
@@ -91,7 +91,7 @@ def replay(
     given = context_of(context)
     with given.weir() as weir:
         desk = desk_of(weir, given.settings())
-        view = _known(desk, subscription)
+        view = _living(desk, subscription)
         count = desk.replay(view.id, entry or None, since=_utc(since), until=_utc(until))
     typer.echo(told_of_replay(count, view))
 
@@ -110,9 +110,17 @@ def bounces(
 
 
 def _known(desk: Desk, name: str) -> SubscriptionView:
-    found = desk.named(name)
+    """Also one that was dropped: what it was sent can be read as long as it is kept."""
+    found = desk.named(name, with_dropped=True)
     if found is None:
         raise CatalogError(f"there is no subscription {name!r}", hint="feedweir exec 'show subscriptions'")
+    return found
+
+
+def _living(desk: Desk, name: str) -> SubscriptionView:
+    found = _known(desk, name)
+    if found.status == "dropped":
+        raise CatalogError(f"the subscription {name!r} was dropped", hint="subscribe again")
     return found
 
 

@@ -78,8 +78,8 @@ class Desk:
         except CatalogError:
             return None
 
-    def named(self, name: str) -> SubscriptionView | None:
-        record = self._catalog.subscriptions.named(name)
+    def named(self, name: str, *, with_dropped: bool = False) -> SubscriptionView | None:
+        record = self._catalog.subscriptions.named(name, with_dropped=with_dropped)
         return self._view(record) if record else None
 
     def of_token(self, token: str, purpose: Purpose) -> SubscriptionView | None:

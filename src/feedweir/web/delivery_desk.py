@@ -24,8 +24,8 @@ class DeliveryDesk(Protocol):
     def subscription(self, id_: int) -> SubscriptionView | None:
         """Also one that was dropped."""
 
-    def named(self, name: str) -> SubscriptionView | None:
-        """The living subscription of a name or number."""
+    def named(self, name: str, *, with_dropped: bool = False) -> SubscriptionView | None:
+        """The living subscription of a name or number; where none lives, perhaps the one that was dropped last."""
 
     def of_token(self, token: str, purpose: Purpose) -> SubscriptionView | None:
         """The subscription that a signed link is for."""

@@ -110,7 +110,7 @@ def subscription_routes(door: Door, desk: DeliveryDesk) -> APIRouter:
         until: datetime | None = None,
     ) -> Response:
         admit(door, request)
-        count = desk.replay(_known(desk, name).id, entry, since=_utc(since), until=_utc(until))
+        count = desk.replay(_living(desk, name).id, entry, since=_utc(since), until=_utc(until))
         return json_response({"replayed": count})
 
     return router
@@ -124,9 +124,17 @@ def _signed(desk: DeliveryDesk, token: str, purpose: Purpose) -> SubscriptionVie
 
 
 def _known(desk: DeliveryDesk, name: str) -> SubscriptionView:
-    view = desk.named(name)
+    """Also one that was dropped: what it was sent can be read as long as it is kept."""
+    view = desk.named(name, with_dropped=True)
     if view is None:
         raise HTTPException(404, f"There is no subscription {name}.")
+    return view
+
+
+def _living(desk: DeliveryDesk, name: str) -> SubscriptionView:
+    view = _known(desk, name)
+    if view.status == "dropped":
+        raise HTTPException(409, f"The subscription {name} was dropped: nothing is sent to it any more.")
     return view
 
 
