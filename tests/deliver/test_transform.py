@@ -282,11 +282,13 @@ DOUBLE = (
 )
 
 
-@pytest.mark.parametrize("body", [TWICE, DOUBLE], ids=["time", "memory"])
-def test_a_stylesheet_that_wants_too_much_is_ended_and_the_next_one_runs(body: str) -> None:
+@pytest.mark.parametrize(
+    ("body", "words"), [(TWICE, "stopped: it needs too much time$"), (DOUBLE, "")], ids=["time", "memory"]
+)
+def test_a_stylesheet_that_wants_too_much_is_ended_and_the_next_one_runs(body: str, words: str) -> None:
     limits = TransformLimits(seconds=1, memory_bytes=128 << 20)
     with Transformer(limits) as transformer:
-        with pytest.raises(DeliveryError) as caught:
+        with pytest.raises(DeliveryError, match=words) as caught:
             transformer.apply(sheet(body), WITH_PHOTOS)
         assert caught.value.is_final
         assert transformer.apply(Stylesheets().text("Title"), feed_of(NEWS)).text == "Muse in Paris\n"

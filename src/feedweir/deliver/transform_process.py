@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -16,6 +17,9 @@ from typing import Any
 
 import feedweir
 from feedweir.errors import DeliveryError
+
+_OUT_OF_TIME = "it needs too much time"
+_OUT_OF_MEMORY = "its process ended, which too much memory does"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,22 +54,24 @@ class TransformProcess:
         try:
             return self._answer(request | limits)
         except _Ended as ended:
-            self.end()
-            raise DeliveryError(f"the stylesheet was stopped: {ended}", is_final=True) from None
+            complaint = _OUT_OF_TIME if self.end() == -signal.SIGXCPU else str(ended)
+            raise DeliveryError(f"the stylesheet was stopped: {complaint}", is_final=True) from None
         except _NotStarted:
             self.end()
             raise DeliveryError("the process for stylesheets did not start") from None
 
-    def end(self) -> None:
+    def end(self) -> int:
+        """End the process, if there is one and it has not ended; what it ended with."""
         if self._process is None:
-            return
+            return 0
         self._process.kill()
-        self._process.wait()
+        code = self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
         self._process = None
+        return code
 
     def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
         process = self._running()
@@ -74,9 +80,9 @@ class TransformProcess:
             _pipe(process.stdin).write(struct.pack(">I", len(body)) + body)
             _pipe(process.stdin).flush()
         except OSError:
-            raise _Ended("its process ended") from None
+            raise _Ended(_OUT_OF_MEMORY) from None
         # Twice the time by the wall clock: the processor may be busy with others.
-        return self._reply(process, 2 * self._limits.seconds + 1, "it needs too much time")
+        return self._reply(process, 2 * self._limits.seconds + 1, _OUT_OF_TIME)
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is not None and self._process.poll() is None:
@@ -114,7 +120,7 @@ def _read(number: int, size: int, until: float, complaint: str) -> bytes:
             raise _Ended(complaint)
         part = os.read(number, size - len(parts))
         if not part:
-            raise _Ended("it needs too much time or memory")
+            raise _Ended(_OUT_OF_MEMORY)
         parts += part
     return bytes(parts)
 
