@@ -283,7 +283,9 @@ DOUBLE = (
 
 
 @pytest.mark.parametrize(
-    ("body", "words"), [(TWICE, "stopped: it needs too much time$"), (DOUBLE, "")], ids=["time", "memory"]
+    ("body", "words"),
+    [(TWICE, "stopped: it needs too much time$"), (DOUBLE, "the stylesheet")],
+    ids=["time", "memory"],
 )
 def test_a_stylesheet_that_wants_too_much_is_ended_and_the_next_one_runs(body: str, words: str) -> None:
     limits = TransformLimits(seconds=1, memory_bytes=128 << 20)
