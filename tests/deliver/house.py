@@ -15,6 +15,7 @@ from feedweir import Weir
 from feedweir.cli.door import LocalLibrary
 from feedweir.deliver.channels.mail import MailOptions
 from feedweir.deliver.channels.smtp import SmtpServer
+from feedweir.deliver.stylesheets import Stylesheets
 from feedweir.keeper.desk import Desk, link_secret
 from feedweir.keeper.entry_views import StoredViews
 from feedweir.keeper.outlets import OutletOptions, opened_sender
@@ -62,7 +63,14 @@ def house(
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     with Weir.open(directory / "data") as weir:
-        desk = Desk(weir.catalog, weir.store, clock=weir.clock, bell=weir.bell, allow_private=True)
+        desk = Desk(
+            weir.catalog,
+            weir.store,
+            clock=weir.clock,
+            bell=weir.bell,
+            allow_private=True,
+            stylesheets=Stylesheets(weir.directory.root / "stylesheets"),
+        )
         library = LocalLibrary(weir, cast(Service, None))
         options = WebOptions(public_url=url, statement_token=token, keep_alive_s=keep_alive_s)
         outlets = OutletOptions(

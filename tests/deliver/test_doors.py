@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
+from feedweir.errors import DeliveryError
 from feedweir.keeper.bouncing import BounceLoop, read_mailbox, record_bounce
 from tests.deliver.house import House, house, listening, next_event
 from tests.deliver.receivers import Receiver, Request, http_receiver, mail_server
@@ -223,6 +224,45 @@ def test_the_stream_of_a_subscription_begins_with_it_and_goes_through_its_styles
         event = next_event(stream)
     assert event["data"].strip() == "Story 2"
     assert home.weir.catalog.outbox.counts() == {}, "nobody sends a stream"
+
+
+NO_ONES = """<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">
+<xsl:output method="text"/><xsl:template match="/feed/element/item"><xsl:if test="contains(title, '1')">
+<xsl:message terminate="yes">no ones</xsl:message></xsl:if>
+<xsl:value-of select="title"/></xsl:template></xsl:stylesheet>"""
+
+
+def test_what_a_stylesheet_fails_on_does_not_end_a_stream(open_house: House) -> None:
+    home = open_house
+    sheet = home.weir.directory.root / "stylesheets" / "NoOnes.xsl"
+    sheet.parent.mkdir()
+    sheet.write_text(NO_ONES)
+    home.weir.execute("subscribe to Stories as Live apply 'NoOnes' output stream")
+    home.publish(1, 2)
+    with listening(home.client.port, "/subscriptions/Live/events") as stream:
+        first, second = next_event(stream), next_event(stream)
+    assert (first["event"], first["data"]) == ("failure", "the stylesheet failed: no ones")
+    assert (second["event"], second["data"].strip()) == ("item", "Story 2")
+
+
+def not_now(*_: object) -> str:
+    raise DeliveryError("the process for stylesheets did not start")
+
+
+def test_a_stream_whose_stylesheet_cannot_run_now_ends_and_is_taken_up_again(
+    open_house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    home = open_house
+    path = "/subscriptions/Live/events"
+    home.weir.execute("subscribe to Stories as Live apply 'Title' output stream")
+    home.publish(1)
+    with monkeypatch.context() as patched:
+        patched.setattr(home.desk, "event_data", not_now)
+        with listening(home.client.port, path) as stream:
+            *_, last = stream.read().decode().split()
+    with listening(home.client.port, path, Last_Event_ID=last) as stream:
+        assert next_event(stream)["data"].strip() == "Story 1"
+    assert not caplog.records, "nothing went wrong that the operator must know"
 
 
 def test_what_was_given_up_can_be_seen_and_sent_after_all(open_house: House) -> None:

@@ -13,6 +13,7 @@ from fastapi.responses import Response, StreamingResponse
 from feedweir.deliver.address import Address
 from feedweir.deliver.events import KEEP_ALIVE, MEDIA_TYPE, Resumption, event, events, opening
 from feedweir.deliver.view import FeedView
+from feedweir.errors import DeliveryError
 from feedweir.web.admission import admit
 from feedweir.web.delivery_desk import DeliveryDesk
 from feedweir.web.door import Door
@@ -66,7 +67,11 @@ async def _written(
             # Cleared before looking: what is published meanwhile is looked for once more.
             published.clear()
             view = await run_in_threadpool(desk.following, feed, at, _AT_ONCE)
-            for part in await run_in_threadpool(_events, desk, view, subscription, address):
+            try:
+                parts = await run_in_threadpool(_events, desk, view, subscription, address)
+            except DeliveryError:
+                return  # it may pass: the client comes back with the last id it saw
+            for part in parts:
                 yield part
             if view.entries:
                 at = max(entry.item.seq for entry in view.entries)
@@ -88,7 +93,15 @@ def _events(desk: DeliveryDesk, view: FeedView, subscription: int, address: Addr
     stylesheet = desk.stylesheet(subscription) if subscription and ordered else ""
     if not stylesheet:
         return list(events(view, ordered, address))
-    return [
-        event(str(entry.item.seq), "item", desk.event_data(stylesheet, replace(view, entries=(entry,))))
-        for entry in ordered
-    ]
+    return [_transformed(desk, stylesheet, replace(view, entries=(entry,))) for entry in ordered]
+
+
+def _transformed(desk: DeliveryDesk, stylesheet: str, single: FeedView) -> bytes:
+    """An entry as its stylesheet has it; where that fails for good the client is told, and what comes after comes."""
+    seq = str(single.entries[0].item.seq)
+    try:
+        return event(seq, "item", desk.event_data(stylesheet, single))
+    except DeliveryError as error:
+        if not error.is_final:
+            raise
+        return event(seq, "failure", str(error))
