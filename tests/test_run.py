@@ -68,6 +68,12 @@ class Run:
         assert "Traceback" not in self.wait_for("Stopped")
         assert self._process.wait() == 0
 
+    def kill_java(self) -> None:
+        """As a system does that is short of memory."""
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
+        (java,) = [pid for pid in children if Path(f"/proc/{pid}/comm").read_text() == "java\n"]
+        os.kill(int(java), signal.SIGKILL)
+
     def kill(self) -> None:
         """After a failed test nothing may be left running."""
         if self._process.poll() is None:
@@ -132,5 +138,9 @@ def test_the_sample_fills_stops_and_goes_on(start: Callable[[], Run], tmp_path: 
     output = tmp_path / "data" / "outputs" / "everything.rss"
     while not output.exists():
         run.wait_for(r"published \d+ new items")
+    run.kill_java()
+    run.wait_for("the pipeline stopped and is started again: the Java process of Spark ended")
+    run.wait_for(r"published \d+ new items")
+    assert json.loads(run.get("/healthz"))["status"] == "ok"
     run.stop()
     assert "<rss" in output.read_text()

@@ -210,18 +210,20 @@ def _spark_query(
 ) -> Callable[[Callable[[Manifest], None]], RunningQuery]:
     def start(commit: Callable[[Manifest], None]) -> RunningQuery:
         # Importing Spark costs seconds: the door is open before.
-        from feedweir.spark.pipeline import start_pipeline
+        from feedweir.spark.pipeline import WatchedQuery, start_pipeline
         from feedweir.spark.session import close_session, open_session
 
         session = open_session(settings.master, weir.directory.scratch, memory=settings.driver_memory)
+        spark.pop_all()  # the session of before is this one, or died with its JVM
         spark.callback(close_session, session)
-        return start_pipeline(
+        query = start_pipeline(
             session,
             weir.directory,
             commit,
             tasks=settings.tasks or session.sparkContext.defaultParallelism,
             max_batch_bytes=settings.batch_bytes,
         )
+        return WatchedQuery(query)
 
     return start
 

@@ -11,6 +11,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from feedweir.engine.batches import Manifest
 from feedweir.engine.directory import DataDirectory
 from feedweir.engine.settle import Settler
+from feedweir.errors import FeedweirError
+from feedweir.spark.session import has_died
 from feedweir.spark.shards import shards_on
 from feedweir.spark.source import LandingSource
 from feedweir.spark.tasks import receipts_in
@@ -42,6 +44,24 @@ def start_pipeline(
         .queryName("feedweir")
         .start()
     )
+
+
+class WatchedQuery:
+    """The query as its keeper sees it: with the JVM it ends, too."""
+
+    def __init__(self, query: StreamingQuery) -> None:
+        self._query = query
+
+    @property
+    def isActive(self) -> bool:
+        return not has_died() and self._query.isActive
+
+    def stop(self) -> None:
+        if not has_died():
+            self._query.stop()
+
+    def exception(self) -> Exception | None:
+        return FeedweirError("the Java process of Spark ended") if has_died() else self._query.exception()
 
 
 def _publisher(settler: Settler, commit: Callable[[Manifest], None]) -> Callable[[DataFrame, int], None]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from py4j.protocol import Py4JError
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from feedweir.spark.archive import archive_option
@@ -45,6 +48,7 @@ def open_session(
 ) -> SparkSession:
     """A session on `master` (`local[*]`, `spark://…`); `scratch` is where Spark may put what it can lose."""
     scratch.mkdir(parents=True, exist_ok=True)
+    _forget_what_died()
     os.environ["JAVA_HOME"] = str(steadfast_java_home(scratch))
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -65,6 +69,23 @@ def close_session(session: SparkSession) -> None:
     """Stop it; a JVM that has ended by itself is stopped already."""
     with suppress(OSError, Py4JError):
         session.stop()
+
+
+def has_died() -> bool:
+    """Whether there was a JVM and it has ended by itself, as for want of memory."""
+    gateway: Any = SparkContext._gateway
+    return gateway is not None and gateway.proc.poll() is not None
+
+
+def _forget_what_died() -> None:
+    """PySpark goes on with the JVM it knows, also when that is no more."""
+    if not has_died():
+        return
+    if SparkContext._active_spark_context is not None:
+        with suppress(OSError, Py4JError), warnings.catch_warnings(action="ignore"):
+            SparkContext._active_spark_context.stop()
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
 
 
 @contextmanager
