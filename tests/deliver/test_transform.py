@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -15,7 +16,7 @@ from lxml import etree
 from feedweir.deliver.element_document import element_document
 from feedweir.deliver.stylesheets import Stylesheets
 from feedweir.deliver.transform import Transformer
-from feedweir.deliver.transform_process import TransformLimits
+from feedweir.deliver.transform_process import TransformLimits, TransformProcess
 from feedweir.deliver.transform_turns import COSTLY_S, Turns
 from feedweir.deliver.view import EntryView, FeedView
 from feedweir.errors import DeliveryError
@@ -360,3 +361,20 @@ def test_what_waits_is_cancelled_when_the_transformer_is_closed() -> None:
         waiting = transformer.begin(Stylesheets().text("Title"), feed_of(NEWS))
     assert first.done()
     assert waiting.cancelled()
+
+
+def test_a_process_does_not_end_when_all_are_asked_to_stop() -> None:
+    """What is being made comes to its end; the process ends with its input."""
+    request = {"stylesheet": Stylesheets().text("Title").decode(), "document": "<feed/>", "parameters": {}}
+    process = TransformProcess(TransformLimits())
+    assert process.ask(request)["output"] == ""
+    running = process._process
+    assert running is not None
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        running.send_signal(number)
+    assert process.ask(request)["output"] == ""
+    assert process._process is running
+    assert running.stdin is not None
+    running.stdin.close()
+    assert running.wait(20) == 0
+    process.end()
