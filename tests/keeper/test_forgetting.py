@@ -69,3 +69,23 @@ def test_it_is_done_once_a_day_and_not_at_all_when_everything_is_to_be_kept(tmp_
         assert forgetting.tend(weir.catalog, clock.now + timedelta(hours=23)) == 0
         assert Forgetting(None).tend(weir.catalog, next_year) == 0
         assert [forgetting.tend(weir.catalog, next_year) for _ in range(2)] == [2, 0]
+
+
+def test_what_was_given_up_for_a_dropped_subscription_is_forgotten_in_time(tmp_path: Path) -> None:
+    clock = Clock()
+    with Weir.open(tmp_path, clock=clock) as weir:
+        weir.execute("register feed http://post.example/ as Post")
+        for name in ("Ann", "Bob"):
+            weir.execute(f"subscribe to Post as {name} output file 'a.rss'")
+        weir.push("Post", document((1, "One")))
+        weir.run()
+        entries = weir.catalog.outbox.claim(2, worker="w", now=clock.now, lease_s=60)
+        outcomes = [Outcome(id=entry.id, state="dead", reason="no") for entry in entries]
+        weir.catalog.outbox.settle(outcomes, worker="w", now=clock.now)
+        weir.execute("drop subscription Bob")
+        Forgetting(KEEP).tend(weir.catalog, clock.now + KEEP)
+        assert weir.catalog.outbox.counts() == {"dead": 2}, "as long as what was sent"
+        Forgetting(KEEP).tend(weir.catalog, clock.now + KEEP + timedelta(days=1))
+        ann = weir.catalog.subscriptions.named("Ann")
+        assert ann is not None
+        assert [entry.subscription_id for entry in weir.catalog.outbox.entries()] == [ann.id]

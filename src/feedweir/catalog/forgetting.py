@@ -38,6 +38,15 @@ def forget_sent(connection: Connection, before: datetime, most: int = CHUNK) -> 
     return len(rows)
 
 
+def forget_given_up(connection: Connection, before: datetime, most: int = CHUNK) -> int:
+    """Delete what was given up before then for subscriptions that are no more, at most so many: none is replayed."""
+    query = select(_outbox.c.id).join(_subscription, _subscription.c.id == _outbox.c.subscription_id)
+    query = query.where(_subscription.c.status == "dropped", _outbox.c.state == "dead")
+    ids = connection.execute(query.where(_outbox.c.settled_at < before).limit(most)).scalars().all()
+    connection.execute(delete(_outbox).where(_outbox.c.id.in_(ids)))
+    return len(ids)
+
+
 def forget_dropped(connection: Connection) -> int:
     """Delete the marks of subscriptions that are no more: nothing is offered to them. How many that were."""
     dropped = select(_subscription.c.id).where(_subscription.c.status == "dropped")

@@ -154,6 +154,10 @@ class Outbox:
         """Take entries that were sent before then out, some thousands at most; how many. They stay known as sent."""
         return self._database.write(lambda connection: forgetting.forget_sent(connection, before))
 
+    def forget_given_up(self, before: datetime) -> int:
+        """Delete what was given up before then for subscriptions that are no more, some thousands at most; how many."""
+        return self._database.write(lambda connection: forgetting.forget_given_up(connection, before))
+
     def forget_dropped(self) -> int:
         """Forget also that something was sent to subscriptions that are no more; how many elements that were."""
         return self._database.write(forgetting.forget_dropped)

@@ -29,7 +29,8 @@ class Forgetting:
         if self.keep is None or (self._rests_until is not None and now < self._rests_until):
             return 0
         before = now - self.keep
-        count = catalog.outbox.forget_sent(before) + catalog.deliveries.forget(before)
+        count = catalog.outbox.forget_sent(before) + catalog.outbox.forget_given_up(before)
+        count += catalog.deliveries.forget(before)
         self._forgotten += count
         if not count:
             self._rest(catalog, now)
