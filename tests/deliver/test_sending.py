@@ -23,7 +23,7 @@ from feedweir.deliver.channels.notify import NotifyChannel
 from feedweir.deliver.retry import RETRIES, RetryPolicy, next_try
 from feedweir.deliver.transform import Transformed, Transformer
 from feedweir.errors import CatalogError, DeliveryError
-from feedweir.keeper.parcels import Parcels, Sent
+from feedweir.keeper.parcels import OpenParcel, Parcels, Sent
 from feedweir.keeper.sending import Sender, SenderOptions
 from tests.deliver.musical import NOON, numbered
 from tests.deliver.outgoing import (
@@ -398,6 +398,31 @@ def test_a_sender_that_stops_gives_back_what_waits_for_its_stylesheet(catalog: C
     (entry,) = catalog.outbox.entries(subscription_id=id_)
     assert (entry.state, entry.attempts) == ("pending", 0)
     assert step(sender_of(catalog, Memory(ITEMS), {"hook": channel}, clock, "two")) == 1
+
+
+def test_a_sender_that_cannot_give_back_still_settles_what_it_sent(catalog: Catalog) -> None:
+    class Troubled(Parcels):
+        def release(self, parcels: Sequence[OpenParcel], now: datetime) -> None:
+            raise CatalogError("the database is locked")
+
+    clock, channel, sheets = Clock(), Scripted(), Unhurried()
+    slow, quick = subscribed(catalog, options={"apply": "Title"}), subscribed(catalog)
+    for id_ in (slow, quick):
+        arrive(catalog, id_, [1], clock.now)
+    parcels = Troubled(catalog, worker="one", lease_s=60)
+    one = sender_of(
+        catalog,
+        Memory(ITEMS),
+        {"hook": channel},
+        clock,
+        transformer=cast(Any, sheets),
+        parcels=parcels,
+    )
+    asyncio.run(one.run(lambda: bool(sheets.begun), lambda _: None))
+    assert catalog.outbox.counts(subscription_id=quick) == {"sent": 1}
+    clock.advance(61)
+    assert step(sender_of(catalog, Memory(ITEMS), {"hook": channel}, clock, "two")) == 1
+    assert catalog.outbox.counts() == {"sent": 2}
 
 
 def test_many_that_wait_for_one_stylesheet_leave_room_in_their_channel(catalog: Catalog) -> None:

@@ -129,8 +129,12 @@ class Sender:
         for task in waiting:
             task.cancel()
         parcels = [self._running.pop(task) for task in waiting]
-        if parcels:
+        if not parcels:
+            return
+        try:
             await asyncio.to_thread(self._parcels.release, parcels, self._clock())
+        except Exception:  # what is on its way must still be settled
+            _log.exception("%d parcels come free when their lease ends", len(parcels))
 
     @property
     def _is_busy(self) -> bool:
