@@ -26,6 +26,8 @@ class Mailbox:
     messages: list[EmailMessage] = field(default_factory=list)
     envelopes: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
     port: int = 0
+    arrived: threading.Event = field(default_factory=threading.Event)
+    """Set by the first message."""
 
     async def handle_RCPT(self, server: Any, session: Any, envelope: Any, address: str, options: Any) -> str:
         if address in self.refuse:
@@ -40,6 +42,7 @@ class Mailbox:
         assert isinstance(message, EmailMessage)
         self.messages.append(message)
         self.envelopes.append((envelope.mail_from, tuple(envelope.rcpt_tos)))
+        self.arrived.set()
         return "250 OK"
 
 

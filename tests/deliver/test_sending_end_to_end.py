@@ -62,6 +62,7 @@ def test_what_lands_reaches_a_file_a_mailbox_and_a_webhook(tmp_path: Path) -> No
         loop = SendLoop(lambda: opened_sender(weir.catalog, views, outlets, clock=weir.clock))
         loop.start()
         assert arrived.wait(30)
+        assert mailbox.arrived.wait(30)
         loop.stop()
         assert weir.catalog.outbox.counts() == {"sent": 3}
     items = json.loads((tmp_path / "out" / "muse.json").read_bytes())["items"]
