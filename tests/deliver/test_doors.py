@@ -8,11 +8,15 @@ import json
 import mailbox
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any, cast
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
+from feedweir.deliver.transform import Transformed
 from feedweir.errors import DeliveryError
 from feedweir.keeper.bouncing import BounceLoop, read_mailbox, record_bounce
 from tests.deliver.house import House, house, listening, next_event
@@ -245,7 +249,7 @@ def test_what_a_stylesheet_fails_on_does_not_end_a_stream(open_house: House) -> 
     assert (second["event"], second["data"].strip()) == ("item", "Story 2")
 
 
-def not_now(*_: object) -> str:
+async def not_now(*_: object) -> str:
     raise DeliveryError("the process for stylesheets did not start")
 
 
@@ -263,6 +267,27 @@ def test_a_stream_whose_stylesheet_cannot_run_now_ends_and_is_taken_up_again(
     with listening(home.client.port, path, Last_Event_ID=last) as stream:
         assert next_event(stream)["data"].strip() == "Story 1"
     assert not caplog.records, "nothing went wrong that the operator must know"
+
+
+class Unhurried:
+    """Stylesheets that are never done."""
+
+    def begin(self, *_: object) -> Future[Transformed]:
+        return Future()
+
+    def close(self) -> None:
+        pass
+
+
+def test_many_who_wait_for_a_slow_stylesheet_keep_nobody_else_waiting(open_house: House) -> None:
+    home = open_house
+    home.weir.execute("subscribe to Stories as Live apply 'Title' output stream")
+    home.publish(1)
+    home.desk._transformer = cast(Any, Unhurried())
+    with ExitStack() as streams:
+        for _ in range(50):  # more than a server has threads
+            streams.enter_context(listening(home.client.port, "/subscriptions/Live/events"))
+        assert home.client.get("/feeds/Stories.rss").status == 200
 
 
 def test_what_was_given_up_can_be_seen_and_sent_after_all(open_house: House) -> None:

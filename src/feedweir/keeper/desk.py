@@ -17,7 +17,7 @@ from feedweir.deliver.events import Resumption, resumption
 from feedweir.deliver.hub import HubRequest
 from feedweir.deliver.page_subscription import LogLine, SubscriptionView
 from feedweir.deliver.stylesheets import Stylesheets
-from feedweir.deliver.transform import Transformer
+from feedweir.deliver.transform import Transformed, Transformer
 from feedweir.deliver.unsubscribe import Purpose, link_token, new_link_secret, subscription_of
 from feedweir.deliver.view import FeedView
 from feedweir.engine.store import Store
@@ -175,8 +175,10 @@ class Desk:
     def stylesheet(self, subscription: int) -> str:
         return str(self._catalog.subscriptions.with_id(subscription).options.get("apply", ""))
 
-    def event_data(self, stylesheet: str, view: FeedView) -> str:
-        return self._transformer.apply(self._stylesheets.text(stylesheet), view).text
+    async def event_data(self, stylesheet: str, view: FeedView) -> str:
+        text = await asyncio.to_thread(self._stylesheets.text, stylesheet)
+        made: Transformed = await asyncio.wrap_future(self._transformer.begin(text, view))
+        return made.text
 
     def publications(self) -> AbstractContextManager[asyncio.Event]:
         return self._bell.listening()

@@ -16,7 +16,7 @@ from feedweir.deliver.view import FeedView
 
 
 class DeliveryDesk(Protocol):
-    """Called from many threads at once; `hub` and `publications` in the event loop."""
+    """Called from many threads at once; `hub`, `event_data` and `publications` in the event loop."""
 
     def subscriptions(self, *, after: int = 0, limit: int = 100) -> Sequence[SubscriptionView]:
         """Living subscriptions by number, from the one after `after`."""
@@ -61,8 +61,8 @@ class DeliveryDesk(Protocol):
     def stylesheet(self, subscription: int) -> str:
         """The stylesheet that a subscription's events go through; empty where there is none."""
 
-    def event_data(self, stylesheet: str, view: FeedView) -> str:
-        """What a stylesheet makes of an entry."""
+    async def event_data(self, stylesheet: str, view: FeedView) -> str:
+        """What a stylesheet makes of an entry; whoever waits for a slow one keeps no thread from others."""
 
     def publications(self) -> AbstractContextManager[asyncio.Event]:
         """An event that is set whenever something was published, as long as the context lasts."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
 from fastapi import APIRouter, HTTPException, Request
@@ -68,11 +68,10 @@ async def _written(
             published.clear()
             view = await run_in_threadpool(desk.following, feed, at, _AT_ONCE)
             try:
-                parts = await run_in_threadpool(_events, desk, view, subscription, address)
+                async for part in _events(desk, view, subscription, address):
+                    yield part
             except DeliveryError:
                 return  # it may pass: the client comes back with the last id it saw
-            for part in parts:
-                yield part
             if view.entries:
                 at = max(entry.item.seq for entry in view.entries)
             elif not await _happens(published, door.options.keep_alive_s):
@@ -87,20 +86,25 @@ async def _happens(published: asyncio.Event, within_s: float) -> bool:
         return False
 
 
-def _events(desk: DeliveryDesk, view: FeedView, subscription: int, address: Address) -> Sequence[bytes]:
+async def _events(
+    desk: DeliveryDesk, view: FeedView, subscription: int, address: Address
+) -> AsyncIterator[bytes]:
     """The entries in the order of the stream: as JSON, or as the subscription's stylesheet has them."""
     ordered = sorted(view.entries, key=lambda entry: entry.item.seq)
-    stylesheet = desk.stylesheet(subscription) if subscription and ordered else ""
-    if not stylesheet:
-        return list(events(view, ordered, address))
-    return [_transformed(desk, stylesheet, replace(view, entries=(entry,))) for entry in ordered]
+    stylesheet = await run_in_threadpool(desk.stylesheet, subscription) if subscription and ordered else ""
+    if stylesheet:
+        for entry in ordered:
+            yield await _transformed(desk, stylesheet, replace(view, entries=(entry,)))
+        return
+    for part in await run_in_threadpool(lambda: list(events(view, ordered, address))):
+        yield part
 
 
-def _transformed(desk: DeliveryDesk, stylesheet: str, single: FeedView) -> bytes:
+async def _transformed(desk: DeliveryDesk, stylesheet: str, single: FeedView) -> bytes:
     """An entry as its stylesheet has it; where that fails for good the client is told, and what comes after comes."""
     seq = str(single.entries[0].item.seq)
     try:
-        return event(seq, "item", desk.event_data(stylesheet, single))
+        return event(seq, "item", await desk.event_data(stylesheet, single))
     except DeliveryError as error:
         if not error.is_final:
             raise
