@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from feedweir.acquire.opml import Imported
 from feedweir.deliver.view import EntryView, FeedKind, FeedSummary, FeedView
 from feedweir.engine.wanting import WantedItem, Wanting
 from feedweir.engine.why import Clause
@@ -15,7 +16,7 @@ from feedweir.errors import CatalogError, DocumentError, LanguageError
 from feedweir.items.model import Item
 from feedweir.match.history import LookBack
 from feedweir.optimize.explain import ExplainedPlan, PlanNodes, explain_nodes
-from feedweir.web.library import Health, Imported, Measure, Outcome, Sample
+from feedweir.web.library import Health, Measure, Outcome, Sample
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 

@@ -40,6 +40,19 @@ class Subscription:
     categories: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What became of the feeds of an outline."""
+
+    registered: tuple[str, ...]
+    known: tuple[str, ...]
+    """Sources that were there already, by their address."""
+    folders: tuple[str, ...]
+    """The virtual feeds that folders became."""
+    refused: tuple[tuple[str, str], ...]
+    """(what the outline calls it, why it was left out)."""
+
+
 def read_opml(body: bytes) -> Opml:
     """A document; repairs what can be repaired, and raises `DocumentError` when nothing is left."""
     if len(body) > _MAX_BYTES:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+from feedweir.acquire.opml import Imported
 from feedweir.deliver.view import EntryView, FeedKind, FeedSummary, FeedView
 from feedweir.engine.wanting import Wanting
 from feedweir.engine.why import Clause
@@ -15,7 +15,7 @@ from feedweir.keeper.service import Progress, Service
 from feedweir.keeper.weir import Weir
 from feedweir.match.history import LookBack
 from feedweir.optimize.explain import ExplainedPlan
-from feedweir.web.library import Health, Imported, Measure, Outcome, Sample
+from feedweir.web.library import Health, Measure, Outcome, Sample
 
 
 class LocalLibrary:
@@ -59,7 +59,7 @@ class LocalLibrary:
         return export_opml(self._weir, is_public=True)
 
     def import_outline(self, body: bytes) -> Imported:
-        return Imported(**asdict(import_opml(self._weir, body)))
+        return import_opml(self._weir, body)
 
     def search(self, words: str, limit: int, *, owner: str | None = None) -> LookBack:
         return self._weir.search(words, limit, owner=owner)

@@ -6,10 +6,10 @@ The outline itself is kept in the catalog, whatever else it says, and written ag
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from feedweir.acquire.http_rules import wire_url, without_credentials
-from feedweir.acquire.opml import Opml, Subscription, read_opml, subscriptions, write_opml
+from feedweir.acquire.opml import Imported, Opml, Subscription, read_opml, subscriptions, write_opml
 from feedweir.acquire.opml_changes import Today, with_feeds
 from feedweir.acquire.opml_union import merged
 from feedweir.catalog import FetchState, SourceRecord
@@ -19,18 +19,6 @@ from feedweir.language.format_predicates import format_name
 from feedweir.language.tokens import quoted
 
 _MAX_NAME_CHARS = 80
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
-    """What an import did."""
-
-    registered: tuple[str, ...]
-    known: tuple[str, ...]
-    """Sources that were there already, by their address."""
-    folders: tuple[str, ...]
-    refused: tuple[tuple[str, str], ...]
-    """(what the outline calls it, why it was left out)."""
 
 
 def import_opml(weir: Weir, body: bytes) -> Imported:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from feedweir.acquire.opml import Imported
 from feedweir.deliver.view import EntryView, FeedKind, FeedSummary, FeedView
 from feedweir.engine.wanting import Wanting
 from feedweir.engine.why import Clause
@@ -53,19 +54,6 @@ class Outcome:
     """What a statement that asks was answered, ready for JSON."""
     advice: tuple[str, ...] = ()
     """What a new feed has in common with others."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
-    """What became of the feeds of an outline."""
-
-    registered: tuple[str, ...]
-    known: tuple[str, ...]
-    """Sources that were there already."""
-    folders: tuple[str, ...]
-    """The virtual feeds that folders became."""
-    refused: tuple[tuple[str, str], ...]
-    """(what the outline calls it, why it was left out)."""
 
 
 class Library(Protocol):
