@@ -2,6 +2,8 @@
 
 The origin answers 304 to a validator it knows and 200 otherwise; a part of the sources changes between looks. The clock
 of the crawl is simulated, so that politeness is exercised at full speed; the origin's requests are all checked.
+Every look is planned, as by default, and then made when the load of the benchmark wants it; `unplanned_fetches_per_s`
+is without planning.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ from feedweir.acquire.hosts import HostLedger, HostRules
 from feedweir.acquire.http_rules import host_of
 from feedweir.acquire.landing import LandingLog
 from feedweir.acquire.refresh.budget import Budget
+from feedweir.acquire.refresh.history import History
+from feedweir.acquire.refresh.planned import Planned
 from feedweir.acquire.refresh.policies import Fixed
 from feedweir.acquire.refresh.rules import RefreshRules, first_check
 from feedweir.acquire.refresh.state import SourceState
@@ -50,9 +54,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, object]:
+    planned, unplanned = (_crawled(options, is_planned) for is_planned in (True, False))
+    return {**planned, "unplanned_fetches_per_s": unplanned["fetches_per_s"]}
+
+
+def _crawled(options: argparse.Namespace, is_planned: bool) -> dict[str, object]:
     rounds = options.rounds * (4 if options.full else 1)
     with tempfile.TemporaryDirectory() as directory, _background(_origin) as (port, _):
-        parts = (options.sources, options.sources_per_host, rounds, options.crawlers)
+        parts = (options.sources, options.sources_per_host, rounds, options.crawlers, is_planned)
         children = [
             _background(_crawler, port, directory, share, *parts) for share in range(options.crawlers)
         ]
@@ -180,20 +189,31 @@ def _crawler(
     per_host: int,
     rounds: int,
     shares: int,
+    is_planned: bool,
 ) -> None:
     interval_s = 3_600 / rounds
     states = _sources(port, sources, per_host, interval_s)
     own = [state for state in states if share_of(state, shares) == share]
+    policy = _PlannedInVain(interval_s=interval_s) if is_planned else Fixed(interval_s=interval_s)
+    policy.next_look(History(), START, START, START)  # kernels are loaded before time is taken
     pipe.send("ready")
-    pipe.send(asyncio.run(_crawl(LandingLog(directory), own, interval_s)))
+    pipe.send(asyncio.run(_crawl(LandingLog(directory), own, policy)))
 
 
-async def _crawl(log: LandingLog, states: Iterable[SourceState], interval_s: float) -> dict[str, float]:
+class _PlannedInVain(Fixed):
+    """Costs what planning costs, and looks at the same moments as without."""
+
+    def next_look(self, history: History, now: datetime, earliest: datetime, latest: datetime) -> datetime:
+        Planned().next_look(history, now, earliest, latest)
+        return Fixed.next_look(self, history, now, earliest, latest)
+
+
+async def _crawl(log: LandingLog, states: Iterable[SourceState], policy: Fixed) -> dict[str, float]:
     """An hour of simulated time at full speed."""
     clock = _Clock()
     agenda = _Agenda(states)
     host_rules = HostRules(max_concurrent=1, spacing_s=1.0)
-    rules = RefreshRules(policy=Fixed(interval_s=interval_s), floor_s=min(900.0, interval_s), jitter=0.0)
+    rules = RefreshRules(policy=policy, floor_s=min(900.0, policy.interval_s), jitter=0.0)
     options = CrawlOptions(rules=rules, budget=Budget(per_second=1e9), max_concurrent=96)
     tally = {"changed": 0, "unchanged": 0, "failed": 0}
     memory: list[int] = []
