@@ -8,14 +8,20 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from feedweir.acquire.refresh.rhythm_kernels import (
+    AGE_AT,
+    AGES,
+    DAY_AT,
+    DAYS,
+    HOURS,
+    MINUTE_AT,
+    MINUTES,
+    SLOT_S,
+)
+
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
 
-SLOT_S = 60
-HOURS, DAYS, MINUTES, AGES = 24, 7, 60, 30
-_DAY_AT = HOURS
-_MINUTE_AT = HOURS + DAYS
-_AGE_AT = HOURS + DAYS + MINUTES
 _BLOCK = 5
 """Minutes of which one is the best to look after."""
 
@@ -38,21 +44,21 @@ def foresee(
     """
     mean = 0.0
     for minute in range(MINUTES):
-        mean += factors[_MINUTE_AT + minute] / MINUTES
+        mean += factors[MINUTE_AT + minute] / MINUTES
     next_items = np.empty(slots)
     items = np.empty(slots)
     for slot in range(slots):
         place = first + slot
-        minute_factor = factors[_MINUTE_AT + place % MINUTES]
+        minute_factor = factors[MINUTE_AT + place % MINUTES]
         hour = place // MINUTES
         # The epoch began on a Thursday.
-        rate = factors[hour % HOURS] * factors[_DAY_AT + (hour // HOURS + 3) % DAYS] * minute_factor * rate_s
+        rate = factors[hour % HOURS] * factors[DAY_AT + (hour // HOURS + 3) % DAYS] * minute_factor * rate_s
         even = hedge * even_s * SLOT_S * ((1.0 - smear) * minute_factor / mean + smear)
         items[slot] = (1.0 - hedge) * rate * SLOT_S + even
         next_items[slot] = items[slot]
         if changed_at >= 0.0:
             age = min(max((place - changed_at / SLOT_S) / 5, 1.0), 4_096.0)
-            age_factor = factors[_AGE_AT + min(int(3.0 * math.log2(age)), AGES - 1)]
+            age_factor = factors[AGE_AT + min(int(3.0 * math.log2(age)), AGES - 1)]
             next_items[slot] = (1.0 - hedge) * items[slot] * age_factor + even
     return next_items, items
 
@@ -62,9 +68,9 @@ def last_busy(factors: Array) -> NDArray[np.bool_]:
     """Of each five minutes of the hour the last that is at least half as busy as the busiest of them."""
     chosen = np.zeros(MINUTES, dtype=np.bool_)
     for block in range(0, MINUTES, _BLOCK):
-        busiest = factors[_MINUTE_AT + block : _MINUTE_AT + block + _BLOCK].max()
+        busiest = factors[MINUTE_AT + block : MINUTE_AT + block + _BLOCK].max()
         minute = block + _BLOCK - 1
-        while factors[_MINUTE_AT + minute] < busiest / 2:
+        while factors[MINUTE_AT + minute] < busiest / 2:
             minute -= 1
         chosen[minute] = True
     return chosen

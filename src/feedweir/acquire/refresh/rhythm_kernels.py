@@ -12,14 +12,14 @@ Numbers = NDArray[np.int64]
 SLOT_S = 60
 HOURS, DAYS, MINUTES, AGES = 24, 7, 60, 30
 SIZE = HOURS + DAYS + MINUTES + AGES
-_DAY_AT = HOURS
-_MINUTE_AT = HOURS + DAYS
-_AGE_AT = HOURS + DAYS + MINUTES
-_TABLES = (0, _DAY_AT, _MINUTE_AT, _AGE_AT, SIZE)
+DAY_AT = HOURS
+MINUTE_AT = HOURS + DAYS
+AGE_AT = HOURS + DAYS + MINUTES
+_TABLES = (0, DAY_AT, MINUTE_AT, AGE_AT, SIZE)
 _MAX_S = 2 * 86_400
 """How far back from a look what it found is searched for."""
 _MAX_AGE = 10_240
-_AGE_PLACES = _AGE_AT + np.minimum(
+_AGE_PLACES = AGE_AT + np.minimum(
     3.0 * np.log2(np.maximum(np.arange(_MAX_AGE) / 5 - 0.5, 1.0)), AGES - 1
 ).astype(np.int64)
 """Where in the tables a minute is that comes so many minutes after the last change: three places an octave."""
@@ -119,10 +119,10 @@ def _gather(
         # An hour at a time: only the minute and the age change within it.
         hour = slot // MINUTES % HOURS
         # The epoch began on a Thursday.
-        day = _DAY_AT + (slot // (MINUTES * HOURS) + 3) % DAYS
+        day = DAY_AT + (slot // (MINUTES * HOURS) + 3) % DAYS
         common = others[hour] * others[day] * weight
         until = min((slot // MINUTES + 1) * MINUTES, last + 1)
-        minute = _MINUTE_AT + slot % MINUTES
+        minute = MINUTE_AT + slot % MINUTES
         while slot < until:
             age = SIZE - 1 if changed < 0 else _AGE_PLACES[min(max(slot - changed, 0), _MAX_AGE - 1)]
             length_s = min((slot + 1) * SLOT_S, end) - max(slot * SLOT_S, start)
