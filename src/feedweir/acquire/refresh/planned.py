@@ -18,7 +18,7 @@ _HORIZON_SLOTS = 1_440
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """Plans the looks of the next day and a half from the source's rhythm, and returns the first.
+    """Plans the looks of the next day from the source's rhythm, and returns the first.
 
     `price` is what a request must save in item-seconds of delay to be worth it; one price for all sources spends a
     common budget where it helps most. An item lost counts as much as one that is late by `loss_s`. Items leave
