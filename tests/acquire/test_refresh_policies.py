@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from feedweir.acquire.refresh.budget import Budget, Spending, Steering, price_for
 from feedweir.acquire.refresh.forecast import expected
+from feedweir.acquire.refresh.forecast_kernels import moments_up_to
 from feedweir.acquire.refresh.history import (
     MAX_LOOKS,
     SLOT_S,
@@ -95,6 +96,17 @@ def summed(edges: list[float], items: list[float]) -> np.ndarray:
         [count * middle**power for count, middle in zip(items, middles, strict=True)] for power in range(3)
     ]
     return np.array([[0.0, *itertools.accumulate(row)] for row in rows])
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=30), st.data())
+def test_sums_up_to_some_minutes_are_those_of_all_minutes_before(
+    items: list[int], data: st.DataObject
+) -> None:
+    stops = sorted(data.draw(st.sets(st.integers(0, len(items) - 1))))
+    edges = [float(SLOT_S * place) for place in range(len(items) + 1)]
+    counts = [float(count) for count in items]
+    sums = moments_up_to(np.array(counts), np.array(edges[1:]), np.array(stops, dtype=np.intp))
+    np.testing.assert_allclose(sums, summed(edges, counts)[:, [0, *(stop + 1 for stop in stops)]])
 
 
 def test_a_document_about_to_overflow_is_looked_at_before() -> None:
