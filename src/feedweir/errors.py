@@ -6,12 +6,16 @@ FeedweirError
 ├── DocumentError        a document that is not a feed: the source's failure, never the system's
 ├── FetchError           a source that could not be fetched, with the reason a person can act on
 ├── LandingError         a segment of the landing log that is missing or damaged
+├── DamagedFileError     a file of a log that is missing or not as it was written, by its path
 ├── CompiledSetError     a compiled set that is damaged or of another format
 ├── DeliveryError        a channel that refused, for now or for good
-└── SettingsError        a setting that cannot be used
+├── SettingsError        a setting that cannot be used
+└── StorageError         a data directory or a database that cannot be used as things are
 """
 
 from __future__ import annotations
+
+from pathlib import Path
 
 
 class FeedweirError(Exception):
@@ -87,6 +91,19 @@ class LandingError(FeedweirError):
     """A segment of the landing log that is missing or damaged."""
 
 
+class DamagedFileError(FeedweirError):
+    """A file of a log that is missing or not as it was written."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        hint = "run `feedweir doctor --repair`, or restore it from a backup"
+        super().__init__(f"{path} is damaged: {reason}", hint=hint)
+        self.path = path
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[DamagedFileError], tuple[Path, str]]:
+        return type(self), (self.path, self.reason)
+
+
 class CompiledSetError(FeedweirError):
     """A compiled set that is damaged, or was written by another version."""
 
@@ -112,3 +129,7 @@ class DeliveryError(FeedweirError):
 
 class SettingsError(FeedweirError):
     """A setting that cannot be used."""
+
+
+class StorageError(FeedweirError):
+    """A data directory or a database that cannot be used as things are: in use, full, locked, not permitted."""

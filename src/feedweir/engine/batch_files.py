@@ -27,7 +27,7 @@ class BatchFiles:
 
     @cached_property
     def streams(self) -> Streams:
-        return self._streams.read(self.manifest.upto, self.manifest.version)
+        return self._streams.read(self.manifest)
 
     @property
     def times(self) -> pa.Table:

@@ -67,6 +67,10 @@ class Receipt:
     """The most pairs of a feed and an item that it had in memory at a time."""
     feed_failures: dict[str, str] = field(default_factory=dict)
     """By the feed's id why it could not be judged on some item."""
+    doubts: tuple[str, ...] = ()
+    """What the task did without, because it was missing or damaged."""
+    seen_file: str = ""
+    """What it added to the knowledge of what was seen, if anything."""
 
     def with_failures(self, failures: Mapping[str, str]) -> Receipt:
         """With reasons against sources that had none."""
@@ -82,8 +86,9 @@ class Receipt:
 
     @staticmethod
     def from_json(value: dict[str, Any]) -> Receipt:
-        files = tuple(value["element_files"])
-        return Receipt(**{**value, "element_files": files, "sources": _sources_of(value)})
+        names = ("element_files", "doubts")
+        lists = {name: tuple(value.get(name, ())) for name in names}
+        return Receipt(**{**value, **lists, "sources": _sources_of(value)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +109,40 @@ class Manifest:
     made_files: tuple[str, ...] = ()
     feed_failures: dict[str, str] = field(default_factory=dict)
     """By the feed's id why it could not be judged on some item, or not be joined."""
+    doubts: tuple[str, ...] = ()
+    """What the batch did without, because it was missing or damaged: landing segments, the history of joins."""
+    seen_files: tuple[str, ...] = ()
+    """What its tasks added to the knowledge of what was seen."""
+    states: tuple[str, ...] = ()
+    """What its joins left for the next batch, below `joins/`."""
+    tasks: int = 1
+    """Into how many tasks it was cut."""
+    versions: tuple[tuple[int, int], ...] = ()
+    """Of batches that were compacted: the last segment up to which each version of the set was in force, and it."""
+
+    @property
+    def steps(self) -> tuple[tuple[int, int], ...]:
+        """The segments up to which each version of the set was in force, and the version."""
+        return self.versions or ((self.upto, self.version),)
 
     def to_json(self) -> dict[str, Any]:
         return _with_plain_sources(self)
 
     @staticmethod
     def from_json(value: dict[str, Any]) -> Manifest:
-        names = ("item_files", "element_files", "annotation_files", "made_files")
-        files = {name: tuple(value.get(name, ())) for name in names}
+        files: dict[str, Any] = {name: tuple(value.get(name, ())) for name in _LISTS}
+        files["versions"] = tuple((upto, version) for upto, version in value.get("versions", ()))
         return Manifest(**{**value, **files, "sources": _sources_of(value)})
+
+
+_LISTS = ("item_files", "element_files", "annotation_files", "made_files", "seen_files", "states", "doubts")
+"""The fields of a manifest that are tuples of texts, which JSON knows as lists."""
+
+
+def attempt_name(batch: Assignment | Manifest) -> str:
+    """What is only of use until a batch is published is called by all that decides it: the same last segment may be
+    tried from another first one, or against another set, when another engine goes on."""
+    return f"{batch.upto:012d}-{batch.after}-{batch.version}"
 
 
 def _with_plain_sources(value: Receipt | Manifest) -> dict[str, Any]:
@@ -144,4 +174,7 @@ def manifest_of(assignment: Assignment, receipts: Iterable[Receipt]) -> Manifest
         element_count=sum(receipt.element_count for receipt in receipts),
         sources=dict(sorted(sources.items())),
         feed_failures={feed: why for receipt in receipts for feed, why in receipt.feed_failures.items()},
+        doubts=tuple(sorted({doubt for receipt in receipts for doubt in receipt.doubts})),
+        seen_files=tuple(receipt.seen_file for receipt in receipts if receipt.seen_file),
+        tasks=max(1, len(receipts)),
     )

@@ -7,8 +7,8 @@ from itertools import groupby
 from feedweir.engine.batches import PARTS, Manifest
 from feedweir.engine.directory import DataDirectory
 from feedweir.engine.runs import write_merged
-from feedweir.engine.seen import SeenLog
 from feedweir.engine.store import Store
+from feedweir.engine.worker import seen_log
 
 FAN_IN = 8
 MOST_ITEMS = 1_000_000
@@ -17,18 +17,24 @@ MOST_ITEMS = 1_000_000
 
 def tidy(directory: DataDirectory, store: Store) -> None:
     """Compact everything that grows with the number of batches."""
-    compact(store)
+    seen = seen_log(directory, store)
+    compact(store, seen.base())
     manifests = store.manifests()
-    if len(manifests) > 1:
+    if len(manifests) > 1 and not store.damages():
         # The newest batch may be run again, and then asks for what was seen before it.
-        SeenLog(directory.seen).compact(range(PARTS), manifests[1].upto)
+        seen.compact(range(PARTS), manifests[1].upto)
 
 
-def compact(store: Store) -> int:
-    """Merge what can be merged; how many batches were taken in. The newest may still be run again: it stays."""
+def compact(store: Store, seen_base: int = 0) -> int:
+    """Merge what can be merged; how many batches were taken in. The newest may still be run again: it stays.
+
+    What is damaged stays as it is until it is repaired, and so does all that lies beside it.
+    """
     taken_in = 0
     while run := run_to_merge(store.manifests()[1:]):
-        _merge(store, run)
+        if store.damages() or any(store.check(manifest) for manifest in run):
+            break
+        merge(store, run, seen_base)
         taken_in += len(run)
     return taken_in
 
@@ -49,7 +55,7 @@ def _tier(manifest: Manifest) -> int:
     return tier
 
 
-def _merge(store: Store, run: list[Manifest]) -> None:
+def merge(store: Store, run: list[Manifest], seen_base: int = 0) -> None:
     """`run` is oldest first. The merged manifest takes the name of the newest: from then on the others do not count."""
     newest = run[-1]
     name = f"{newest.upto:012d}-since-{run[0].after:012d}"
@@ -64,6 +70,10 @@ def _merge(store: Store, run: list[Manifest]) -> None:
         batches=sum(manifest.batches for manifest in run),
         annotation_files=(f"{name}.arrow",) if any(manifest.annotation_files for manifest in run) else (),
         made_files=(f"{name}.arrow",) if any(manifest.made_files for manifest in run) else (),
+        doubts=tuple(sorted({doubt for manifest in run for doubt in manifest.doubts})),
+        seen_files=_still_named([name for manifest in run for name in manifest.seen_files], seen_base),
+        tasks=newest.tasks,
+        versions=_versions([step for manifest in run for step in manifest.steps]),
     )
     if merged.item_files:
         store.write_items(merged.item_files[0], store.item_table(run))
@@ -74,3 +84,15 @@ def _merge(store: Store, run: list[Manifest]) -> None:
     store.publish(merged)
     for manifest in run:
         store.forget(manifest, with_manifest=manifest is not newest)
+
+
+def _still_named(names: list[str], base: int) -> tuple[str, ...]:
+    """Files of what was seen that are not part of a snapshot, and one that is: by it a missing snapshot is noticed."""
+    covered = [name for name in names if int(name[:12]) <= base]
+    return (*covered[-1:], *(name for name in names if int(name[:12]) > base))
+
+
+def _versions(steps: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Up to which segment each version was in force: neighbours with one version are one step."""
+    changes = zip(steps, [*steps[1:], (0, -1)], strict=True)
+    return tuple(step for step, following in changes if step[1] != following[1])

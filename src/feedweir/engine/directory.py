@@ -9,6 +9,9 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path
 
+from feedweir.errors import DamagedFileError
+from feedweir.seals import read_json
+
 _log = logging.getLogger(__name__)
 
 
@@ -51,6 +54,10 @@ class DataDirectory:
         return self.root / "joins"
 
     @property
+    def quarantine(self) -> Path:
+        return self.root / "quarantine"
+
+    @property
     def checkpoint(self) -> Path:
         return self.root / "checkpoint"
 
@@ -59,9 +66,17 @@ class DataDirectory:
         return self.root / "scratch"
 
 
+NEWEST = "NEWEST"
+"""Names the newest batch, so that its manifest cannot go missing unnoticed."""
+
+
 def latest_batch(batches: Path) -> int:
     """The last landing segment whose documents were published; 0 before the first."""
-    return max((int(path.stem) for path in batches.glob("[0-9]*.json")), default=0)
+    listed = max((int(path.stem) for path in batches.glob("[0-9]*.json")), default=0)
+    try:
+        return max(listed, int(read_json(batches / NEWEST)["upto"]))
+    except (OSError, DamagedFileError, KeyError, ValueError, TypeError):
+        return listed
 
 
 def current_version(sets: Path) -> int | None:
@@ -73,3 +88,11 @@ def current_version(sets: Path) -> int | None:
     except ValueError as error:  # whoever finds none in force compiles one
         _log.warning("which compiled set is in force cannot be read: %s", error)
         return None
+
+
+def version_of_batch(batches: Path, upto: int) -> int:
+    """The version of the set that a published batch was matched against; 0 when its manifest cannot be read."""
+    try:
+        return int(read_json(batches / f"{upto:012d}.json")["version"])
+    except (OSError, DamagedFileError, KeyError, ValueError):
+        return 0

@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+
+from feedweir import seals
+from feedweir.errors import DamagedFileError
 
 _PATIENCE = 3
 T = TypeVar("T")
@@ -34,7 +38,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    with draft.open("wb") as file:
+    with draft.open("w+b") as file:
         yield file
         file.flush()
         os.fsync(file.fileno())
@@ -42,34 +46,52 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def replace_arrow(path: Path, table: pa.Table) -> None:
-    """Write an Arrow file that readers can map into memory."""
-    with replacing(path) as file, pa.ipc.new_file(file, table.schema) as writer:
-        writer.write_table(table.combine_chunks())
+    """Write an Arrow file that readers can map into memory, sealed."""
+    with replacing(path) as file:
+        with pa.ipc.new_file(file, table.schema, metadata=seals.METADATA) as writer:
+            writer.write_table(table.combine_chunks())
+        seals.seal(file, seals.name_of(path))
 
 
 def open_arrow(path: Path) -> pa.Table:
-    """An Arrow file, mapped; columns of one chunk come out without a copy."""
-    with pa.memory_map(str(path)) as source:
-        return pa.ipc.open_file(source).read_all()
+    """An Arrow file, mapped; columns of one chunk come out without a copy. `DamagedFileError` when it is damaged."""
+    return seals.opened_arrow(path)
 
 
 def replace_parquet(path: Path, table: pa.Table, *, row_group_size: int, repeating: Sequence[str]) -> None:
-    """Write a Parquet file, compressed, with statistics that let readers skip.
+    """Write a Parquet file, compressed, sealed, with statistics that let readers skip.
 
     `repeating` are the columns whose values come again and again; in the others nobody looks for repeats.
     """
     with replacing(path) as file:
-        pq.write_table(
-            table,
-            file,
-            compression="zstd",
-            compression_level=1,
-            row_group_size=row_group_size,
-            use_dictionary=list(repeating),
-        )
+        with pq.ParquetWriter(
+            file, table.schema, compression="zstd", compression_level=1, use_dictionary=list(repeating)
+        ) as writer:
+            writer.write_table(table, row_group_size=row_group_size)
+            writer.add_key_value_metadata(seals.METADATA)
+        seals.seal(file, seals.name_of(path))
+
+
+def read_parquet(
+    path: Path, columns: Sequence[str] | None = None, filters: pc.Expression | None = None
+) -> pa.Table:
+    """Columns of a Parquet file, and the rows that a filter lets through; `DamagedFileError` when it is damaged."""
+    seals.INSPECTOR.check(path)
+    try:
+        return pq.read_table(path, columns=columns, filters=filters)
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        raise DamagedFileError(path, str(error)) from error
 
 
 def replace_json(path: Path, value: dict[str, Any]) -> None:
     """Write a JSON file."""
     with replacing(path) as file:
         file.write(json.dumps(value, ensure_ascii=False).encode())
+
+
+def replace_sealed_json(path: Path, value: dict[str, Any]) -> None:
+    """Write a JSON file of a log."""
+    with replacing(path) as file:
+        file.write(seals.sealed_json(value, seals.name_of(path)))

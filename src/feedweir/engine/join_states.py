@@ -34,17 +34,31 @@ class JoinStates:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._held: dict[int, tuple[int, JoinState]] = {}
+        self._spoilt: dict[int, list[str]] = {}
+        """By shard what could not be read for the batch that is being run."""
 
     def after(
         self, batch: int, shard: int, rounds: PatternRounds, stages: AnnotationStages, read: ReadTable
     ) -> JoinState:
         """The state with which the batch after this one begins; `read` reads items of the log."""
+        self._spoilt[shard] = []
         at, state = self._held.get(shard, (-1, JoinState(PatternState(), WindowState())))
         if at != batch:
             state = JoinState(self._patterns_after(shard, batch), self._windows_after(shard, batch))
         state = self._knowing(shard, stages, state, batch)
         others = partial(self._other_patterns, shard, batch)
         return replace(state, patterns=with_recalled(rounds, state.patterns, others, read, batch))
+
+    def doubts(self, shard: int, left: Sequence[str]) -> tuple[str, ...]:
+        """What the shard's last call of `after` did without, although an earlier batch left it."""
+        missing = [name for name in left if _is_of(name, shard) and not (self._directory / name).exists()]
+        return tuple(sorted({f"joins/{name}" for name in (*self._spoilt.get(shard, ()), *missing)}))
+
+    def names(self, shard: int, batch: int) -> tuple[str, ...]:
+        """What a shard keeps of the state after a batch, below the directory."""
+        folder = self._directory / str(shard)
+        paths = (folder / f"state-{batch:012d}.json", folder / "windows" / f"state-{batch:012d}.json")
+        return tuple(str(path.relative_to(self._directory)) for path in paths if path.exists())
 
     def save(
         self,
@@ -86,6 +100,7 @@ class JoinStates:
         except CompiledSetError as error:
             # Better some pairs are missed than that nothing goes on.
             _log.error("pattern joins of shard %d begin anew: %s", shard, error)
+            self._spoilt.setdefault(shard, []).append(f"{shard}/state-{batch:012d}.json")
             return PatternState()
 
     def _other_patterns(self, shard: int, batch: int) -> list[PatternState]:
@@ -98,6 +113,7 @@ class JoinStates:
             return self._windows(shard).load_after(batch) or WindowState()
         except CompiledSetError as error:
             _log.error("windows of shard %d begin anew: %s", shard, error)
+            self._spoilt.setdefault(shard, []).append(f"{shard}/windows/state-{batch:012d}.json")
             return WindowState()
 
     def _windows_of(self, shard: int, batch: int) -> WindowState:
@@ -112,6 +128,10 @@ class JoinStates:
 
     def _windows(self, shard: int) -> WindowStore:
         return WindowStore(self._directory / str(shard) / "windows")
+
+
+def _is_of(name: str, shard: int) -> bool:
+    return name.split("/", 1)[0] == str(shard)
 
 
 def forget_shards(directory: Path, living: Sequence[int]) -> None:

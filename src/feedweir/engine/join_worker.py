@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -49,6 +49,10 @@ class ShardReceipt:
     has_annotations: bool
     has_made: bool
     failures: tuple[tuple[int, str], ...] = ()
+    states: tuple[str, ...] = ()
+    """What the shard left for the next batch, below `joins/`."""
+    doubts: tuple[str, ...] = ()
+    """What it did without, because it was missing or damaged."""
 
 
 @lru_cache(maxsize=_OPEN)
@@ -114,10 +118,17 @@ class JoinWorker:
         joins, rounds = opened(joins_path(self._directory.sets, manifest.version), shard)
         stages = self._annotating(shard, joins)
         state = self._states.after(manifest.after, shard, rounds, stages, self._older_columns)
+        doubts = self._states.doubts(shard, self._left_by(manifest.after))
         batch = self._input(joins, manifest, shard, state)
         joined = join_batch(joins, rounds, stages, batch, state)
         self._states.save(shard, manifest, rounds, stages, joined.state)
-        return self._written(f"{manifest.upto:012d}-joins-{shard}.arrow", shard, joined)
+        receipt = self._written(f"{manifest.upto:012d}-joins-{shard}.arrow", shard, joined)
+        return replace(receipt, states=self._states.names(shard, manifest.upto), doubts=doubts)
+
+    def _left_by(self, batch: int) -> tuple[str, ...]:
+        """What the joins of a batch left for the next."""
+        manifest = self._store.published(batch)
+        return manifest.states if manifest else ()
 
     def _annotating(self, shard: int, joins: JoinSet) -> AnnotationStages:
         """The annotation joins of a shard; another version with the same ones goes on with what is at hand."""
@@ -133,7 +144,7 @@ class JoinWorker:
             number=manifest.upto,
             found=batch.streams.members(joins.found),
             times=times_of(batch.times, max(state.patterns.clock, state.windows.clock)),
-            witnesses=self._witnesses.read(manifest.upto, manifest.version, shard),
+            witnesses=self._witnesses.read(manifest, shard),
             items=batch.items,
             compared=batch.compared,
             older=lambda seqs: {item.seq: item for item in items_of(self._store.items(seqs))},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -54,8 +55,11 @@ class JoinedLog:
         directory: Path,
         manifests: Callable[[], list[Manifest]],
         identities: Callable[[Sequence[int]], Mapping[int, int]],
+        opened: Callable[[Path, Callable[[Path], pa.Table], pa.Table], pa.Table],
     ) -> None:
-        """`identities` gives the keys of items by number, for files that were written without them."""
+        """`identities` gives the keys of items by number, for files that were written without them; `opened` reads a
+        file, or gives nothing for one that is damaged."""
+        self._opened = opened
         self._annotations = directory / "annotations"
         self._made = directory / "made"
         self._manifests = manifests
@@ -77,13 +81,20 @@ class JoinedLog:
     def annotation_table(self, manifests: Sequence[Manifest]) -> pa.Table:
         """All annotations of some batches, sorted by all of their columns."""
         names = [name for manifest in manifests for name in manifest.annotation_files]
-        tables = (self._with_items(open_arrow(self._annotations / name)) for name in names)
+        tables = (
+            self._with_items(
+                self._opened(self._annotations / name, open_arrow, ANNOTATION_SCHEMA.empty_table())
+            )
+            for name in names
+        )
         return _in_order(tables, ANNOTATION_SCHEMA, ANNOTATION_SCHEMA.names)
 
     def made_table(self, manifests: Sequence[Manifest]) -> pa.Table:
         """All constructed documents of some batches, sorted by feed and seq."""
         names = [name for manifest in manifests for name in manifest.made_files]
-        return _in_order((open_arrow(self._made / name) for name in names), MADE_SCHEMA, ["feed", "seq"])
+        nothing = MADE_SCHEMA.empty_table()
+        tables = (self._opened(self._made / name, open_arrow, nothing) for name in names)
+        return _in_order(tables, MADE_SCHEMA, ["feed", "seq"])
 
     def annotations(self, feed: int, seqs: Sequence[int]) -> Annotations:
         """Of the elements with these numbers that have any: by join identifier the numbers of the partners."""
@@ -104,7 +115,7 @@ class JoinedLog:
     def _partners(self, feed: int, seq: int) -> tuple[int, ...]:
         noted = [self._noted(feed, column, [seq]) for column in ("seq", "partner")]
         later = [one for one in self._manifests() if one.upto >= segment_of(seq)]
-        made = (_of_feed(self._made / name, feed) for one in later for name in one.made_files)
+        made = (self._made_for(self._made / name, feed) for one in later for name in one.made_files)
         return partners_in(pa.concat_tables(noted), pa.concat_tables([MADE_SCHEMA.empty_table(), *made]), seq)
 
     def _noted(self, feed: int, column: str, values: Sequence[int]) -> pa.Table:
@@ -113,9 +124,15 @@ class JoinedLog:
         wanted = pa.array(sorted(set(values)), pa.int64())
         names = [name for manifest in self._manifests() for name in manifest.annotation_files]
         files = (self._annotations / name for name in (names if len(wanted) else ()))
-        of_feed = (self._with_items(_of_feed(path, feed)) for path in files)
+        of_feed = (self._with_items(self._noted_for(path, feed)) for path in files)
         found = (table.filter(pc.is_in(table[column], wanted)) for table in of_feed)
         return _in_order(found, ANNOTATION_SCHEMA, ANNOTATION_SCHEMA.names)
+
+    def _noted_for(self, path: Path, feed: int) -> pa.Table:
+        return self._opened(path, partial(_of_feed, feed=feed), ANNOTATION_SCHEMA.empty_table())
+
+    def _made_for(self, path: Path, feed: int) -> pa.Table:
+        return self._opened(path, partial(_of_feed, feed=feed), MADE_SCHEMA.empty_table())
 
     def _with_items(self, annotations: pa.Table) -> pa.Table:
         """Annotations in their form of today: older files do not tell which item an element is a wording of."""
@@ -134,7 +151,7 @@ class JoinedLog:
             for one in self._manifests()
             if one.made_files and any(one.after < segment <= one.upto for segment in segments)
         ]
-        of_feed = (_of_feed(self._made / name, feed) for one in chosen for name in one.made_files)
+        of_feed = (self._made_for(self._made / name, feed) for one in chosen for name in one.made_files)
         return _in_order(
             (table.filter(pc.is_in(table["seq"], wanted)) for table in of_feed), MADE_SCHEMA, ["seq"]
         )

@@ -7,7 +7,8 @@ immutable files, one a batch, so that a batch that is run again finds exactly wh
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from feedweir.engine.files import open_arrow, replace_arrow
+from feedweir.engine.batches import part_of
+from feedweir.engine.files import again_if_gone, open_arrow, replace_arrow
+from feedweir.errors import DamagedFileError
+
+_log = logging.getLogger(__name__)
 
 _U64 = npt.NDArray[np.uint64]
 _I64 = npt.NDArray[np.int64]
@@ -184,25 +189,51 @@ def _unsorted(order: npt.NDArray[np.intp], values: npt.NDArray[S]) -> npt.NDArra
 class SeenLog:
     """The state on disk: `BATCH-TASK.arrow` what a task of a batch added, `BATCH.all.arrow` everything up to there."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        named: Callable[[], Iterable[str]] = tuple,
+        from_items: Callable[[Sequence[int], int], dict[int, Seen]] | None = None,
+    ) -> None:
+        """`named` are the files that manifests name; `from_items` knows the same from the item log, at a price."""
         self._directory = directory
+        self._named = named
+        self._from_items = from_items
         self._known: dict[int, tuple[int, Seen]] = {}
         """By part: up to which batch it was read, and what was found."""
 
     def state(self, parts: Sequence[int], batch: int) -> dict[int, Seen]:
         """What was seen in each of these parts up to and including `batch`; only what was added since is read."""
         try:
-            self._load(parts, batch)
-        except FileNotFoundError:
-            # A compaction took a file away between the look at the list and the look at the file.
-            self._forget(parts)
-            self._load(parts, batch)
+            again_if_gone(lambda: self._load(parts, batch))
+        except (FileNotFoundError, DamagedFileError) as error:
+            if self._from_items is None:
+                raise
+            _log.error("what was seen is read from the item log: %s", error)
+            self._known |= {part: (batch, seen) for part, seen in self._from_items(parts, batch).items()}
         return {part: self._known[part][1] for part in parts}
 
-    def write(self, batch: int, task: int, sightings: Mapping[int, Sightings]) -> None:
-        """Keep what a task added to its parts; writing it again replaces it by itself."""
-        if any(len(each) for each in sightings.values()):
-            replace_arrow(self._directory / f"{batch:012d}-{task:03d}.arrow", _table(sightings))
+    def write(self, batch: int, task: int, sightings: Mapping[int, Sightings]) -> str:
+        """Keep what a task added to its parts; the file's name. Writing it again replaces it by itself."""
+        if not any(len(each) for each in sightings.values()):
+            return ""
+        name = f"{batch:012d}-{task:03d}.arrow"
+        replace_arrow(self._directory / name, _table(sightings))
+        return name
+
+    def missing(self, batch: int) -> list[str]:
+        """The files up to a batch that manifests name and that are neither there nor part of a later snapshot."""
+        there = self._names(batch)
+        covered = max((name[:12] for name in there if name.endswith(_SNAPSHOT)), default="")
+        named = {name for name in self._named() if int(name[:12]) <= batch and name[:12] > covered}
+        return sorted(named.difference(there))
+
+    def base(self) -> int:
+        """The batch up to which one file holds everything."""
+        return max((int(path.name[:12]) for path in self._directory.glob(f"*{_SNAPSHOT}")), default=0)
+
+    def paths(self) -> list[Path]:
+        return sorted(self._directory.glob("[0-9]*.arrow"))
 
     def compact(self, parts: Sequence[int], batch: int, *, most_files: int = 64) -> bool:
         """Put everything up to `batch` into one file, if it lies in many; no batch before it can be asked for again."""
@@ -226,6 +257,9 @@ class SeenLog:
             behind.setdefault(self._known[part][0], []).append(part)
         behind.pop(batch, None)
         names = self._names(batch) if behind else []
+        if behind and (missing := self.missing(batch)):
+            self._forget(parts)
+            raise DamagedFileError(self._directory / missing[0], "it is missing")
         for since, group in sorted(behind.items()):
             self._read_since(since, group, names)
             self._known |= {part: (batch, self._known[part][1]) for part in group}
@@ -237,6 +271,13 @@ class SeenLog:
             self._forget(parts)
             names = [name for name in names if name >= snapshots[-1][:12] and name not in snapshots[:-1]]
             # A task's file of the snapshot's own batch sorts before it and is part of it: taking it twice is harmless.
+        try:
+            self._read_all(names, parts)
+        except (FileNotFoundError, DamagedFileError):
+            self._forget(parts)
+            raise
+
+    def _read_all(self, names: list[str], parts: list[int]) -> None:
         for name in names:
             for part, sightings in _read(self._directory / name, parts):
                 read_to, seen = self._known[part]
@@ -260,6 +301,25 @@ def _table(sightings: Mapping[int, Sightings]) -> pa.Table:
         "revision": [sightings[part].revisions for part in parts],
     }
     return pa.table({name: np.concatenate(arrays) for name, arrays in columns.items()})
+
+
+def seen_in(items: pa.Table, parts: Sequence[int]) -> dict[int, Seen]:
+    """What was seen by part, from the log of items (seq, source, identity, fingerprint, revision) in stream order."""
+    sources, identities = items["source"].to_pylist(), items["identity"].to_pylist()
+    part = np.array([part_of(source) for source in sources], np.int64)
+    keys = keys_of(sources, identities)
+    prints, revisions = items["fingerprint"].to_numpy(), items["revision"].to_numpy()
+    found: dict[int, Seen] = {}
+    for wanted in parts:
+        rows = np.flatnonzero(part == wanted)
+        order = rows[np.lexsort((rows, keys.low[rows], keys.high[rows]))]
+        own = keys.rows(order)
+        is_last = np.ones(len(order), np.bool_)
+        is_last[:-1] = (own.high[1:] != own.high[:-1]) | (own.low[1:] != own.low[:-1])
+        last = order[is_last]
+        run = Sightings(keys.rows(last), prints[last], revisions[last].astype(np.int32))
+        found[wanted] = Seen((run,)) if len(run) else Seen()
+    return found
 
 
 def _read(path: Path, parts: Iterable[int]) -> Iterator[tuple[int, Sightings]]:

@@ -61,6 +61,10 @@ def with_joins(manifest: Manifest, receipts: Sequence[ShardReceipt]) -> Manifest
         element_count=manifest.element_count + sum(receipt.element_count for receipt in receipts),
         annotation_files=tuple(receipt.name for receipt in receipts if receipt.has_annotations),
         made_files=tuple(receipt.name for receipt in receipts if receipt.has_made),
+        states=tuple(name for receipt in receipts for name in receipt.states),
+        doubts=tuple(
+            sorted({*manifest.doubts, *(doubt for receipt in receipts for doubt in receipt.doubts)})
+        ),
         feed_failures=manifest.feed_failures
         | {str(feed): why for receipt in receipts for feed, why in receipt.failures},
     )

@@ -6,12 +6,13 @@ another (left behind by a compaction that was cut short) does not count.
 
 from __future__ import annotations
 
-import json
+import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +21,25 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from feedweir.engine.batches import Assignment, Manifest
-from feedweir.engine.files import again_if_gone, open_arrow, replace_arrow, replace_json, replace_parquet
+from feedweir.engine.directory import NEWEST, latest_batch
+from feedweir.engine.files import (
+    again_if_gone,
+    open_arrow,
+    read_parquet,
+    replace_arrow,
+    replace_parquet,
+    replace_sealed_json,
+)
 from feedweir.engine.joined_log import JoinedLog
 from feedweir.engine.stage import News
+from feedweir.errors import DamagedFileError
 from feedweir.items.numbering import document_number, first_seq, segment_of
 from feedweir.items.schema import ITEM_SCHEMA
 from feedweir.join.features import item_keys
+from feedweir.seals import INSPECTOR, read_json
+
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 _I64 = npt.NDArray[np.int64]
 Run: TypeAlias = tuple[_I64, _I64]
@@ -47,12 +61,17 @@ class Store:
     """The published batches of a data directory."""
 
     def __init__(self, directory: Path) -> None:
+        self._directory = directory
         self._batches = directory / "batches"
         self._items = directory / "items"
         self._elements = directory / "elements"
-        self.joined = JoinedLog(directory, self.manifests, self._identities)
+        self.joined = JoinedLog(directory, self.manifests, self._identities, self.opened)
         """What joins found."""
         self._manifests: dict[tuple[str, int], Manifest] = {}
+        self._spoilt: dict[Path, str] = {}
+        """Manifests that cannot be read, or are missing."""
+        self._found: dict[Path, str] = {}
+        """Other files that were found damaged or missing when they were opened."""
         self._mapped: dict[str, Run] = {}
 
     # Writing
@@ -70,7 +89,14 @@ class Store:
 
     def publish(self, manifest: Manifest) -> None:
         """Make a batch exist."""
-        replace_json(self._path(manifest.upto), manifest.to_json())
+        is_newest = manifest.upto > self.latest()
+        replace_sealed_json(self._path(manifest.upto), manifest.to_json())
+        if is_newest:
+            self.name_newest(manifest.upto)
+
+    def name_newest(self, upto: int) -> None:
+        """Write down which batch is the newest: written after its manifest, at most behind."""
+        replace_sealed_json(self._batches / NEWEST, {"upto": upto})
 
     def forget(self, manifest: Manifest, *, with_manifest: bool) -> None:
         """Remove a batch that another one has taken in."""
@@ -87,27 +113,89 @@ class Store:
 
     def published(self, upto: int) -> Manifest | None:
         """The batch of that name, if it was published."""
-        path = self._path(upto)
-        return self._read(path) if path.exists() else None
+        try:
+            return self._read(self._path(upto))
+        except (FileNotFoundError, DamagedFileError):
+            return None
 
     def latest(self) -> int:
         """The last landing segment whose documents were published; 0 before the first."""
-        return max((int(path.stem) for path in self._batches.glob("[0-9]*.json")), default=0)
+        return latest_batch(self._batches)
+
+    def damages(self) -> dict[Path, str]:
+        """By path what is wrong with files of the log, as far as this process has noticed."""
+        self.manifests()
+        files = {path for manifest in self.manifests() for path in self.files_of(manifest)}
+        self._found = {path: why for path, why in self._found.items() if path in files}
+        missing = {path: "it is missing" for path in files if not path.exists()}
+        return {**self._spoilt, **missing, **self._found}
+
+    def files_of(self, manifest: Manifest) -> list[Path]:
+        """The files that readers open of a batch."""
+        folders = (self._items, self._elements, self._directory / "annotations", self._directory / "made")
+        names = (
+            manifest.item_files,
+            manifest.element_files,
+            manifest.annotation_files,
+            manifest.made_files,
+        )
+        return [folder / name for folder, many in zip(folders, names, strict=True) for name in many]
+
+    def check(self, manifest: Manifest) -> dict[Path, str]:
+        """Every byte of a batch's files: by path what is wrong."""
+        return {path: why for path in self.files_of(manifest) if (why := trouble_with(path))}
+
+    def opened(self, path: Path, read: Callable[[Path], T], nothing: T) -> T:
+        """What is read from a file. A damaged one is remembered and holds nothing: it must not take down the rest."""
+        try:
+            return read(path)
+        except DamagedFileError as error:
+            return self._noticed(path, error.reason, nothing)
+        except FileNotFoundError:
+            if any(path in self.files_of(manifest) for manifest in self.manifests()):
+                return self._noticed(path, "it is missing", nothing)
+            raise  # a compaction took it in
+
+    def _noticed(self, path: Path, why: str, nothing: T) -> T:
+        if path not in self._found:
+            _log.error("%s is damaged and left out: %s", path, why)
+        self._found[path] = why
+        return nothing
 
     def manifests(self) -> list[Manifest]:
         """All batches, newest first."""
         found: list[Manifest] = []
         read: dict[tuple[str, int], Manifest] = {}
+        spoilt: dict[Path, str] = {}
+        expected = self.latest()
         for name, changed in sorted(self._listed(), reverse=True):
             try:
                 manifest = self._manifests.get((name, changed)) or self._read(self._batches / name)
             except FileNotFoundError:
                 continue
+            except DamagedFileError as error:
+                spoilt[error.path] = error.reason
+                continue
             read[name, changed] = manifest
             if not found or manifest.upto <= found[-1].after:
+                spoilt |= self._gap(manifest.upto, expected, spoilt)
+                expected = manifest.after
                 found.append(manifest)
-        self._manifests = read
+        spoilt |= self._gap(0, expected, spoilt)
+        self._manifests, self._spoilt = read, spoilt
         return found
+
+    def was_merged(self, after: int, upto: int) -> bool:
+        """Whether a batch whose manifest is lost had been compacted from several, as its files are called then."""
+        name = f"{upto:012d}-since-{after:012d}*"
+        return any(any(folder.glob(name)) for folder in (self._items, self._elements))
+
+    def _gap(self, upto: int, expected: int, spoilt: Mapping[Path, str]) -> dict[Path, str]:
+        """What is missing between two batches, unless a manifest that cannot be read is known to be it."""
+        path = self._path(expected)
+        if upto >= expected or path in spoilt:
+            return {}
+        return {path: f"it is missing: what landed in segments {upto + 1} to {expected} is not shown"}
 
     def seqs(self, feed: int, limit: int | None = None) -> _I64:
         """The sequence numbers of a feed's elements, newest first."""
@@ -177,13 +265,15 @@ class Store:
         return dict(zip(seq, item_keys(zip(source, identity, strict=True)).tolist(), strict=True))
 
     def item_paths(self) -> list[Path]:
-        """The Parquet files of the item log, newest batch first."""
-        return [self._items / name for manifest in self.manifests() for name in sorted(manifest.item_files)]
+        """The Parquet files of the item log that can be read, newest batch first."""
+        paths = [self._items / name for manifest in self.manifests() for name in sorted(manifest.item_files)]
+        return [path for path in paths if self.opened(path, _is_sound, nothing=False)]
 
     def element_table(self, manifests: Sequence[Manifest]) -> pa.Table:
         """All elements of some batches, sorted by feed, then by seq."""
         names = [name for manifest in manifests for name in manifest.element_files]
-        tables = [ELEMENT_SCHEMA.empty_table(), *(open_arrow(self._elements / name) for name in names)]
+        nothing = ELEMENT_SCHEMA.empty_table()
+        tables = [nothing, *(self.opened(self._elements / name, open_arrow, nothing) for name in names)]
         return pa.concat_tables(tables).sort_by([("feed", "ascending"), ("seq", "ascending")])
 
     def element_runs(self, manifests: Sequence[Manifest]) -> list[Run]:
@@ -199,10 +289,9 @@ class Store:
         """All items of some batches, in the order of the stream."""
         names = [name for manifest in manifests for name in manifest.item_files]
         wanted = list(columns or ITEM_SCHEMA.names)
-        tables = [
-            ITEM_SCHEMA.empty_table().select(wanted),
-            *(pq.read_table(self._items / name, columns=wanted) for name in names),
-        ]
+        nothing = ITEM_SCHEMA.empty_table().select(wanted)
+        read = partial(read_parquet, columns=wanted)
+        tables = [nothing, *(self.opened(self._items / name, read, nothing) for name in names)]
         return pa.concat_tables(tables).sort_by("seq")
 
     def _items_of(self, manifest: Manifest, seqs: list[int], arrived_after: datetime | None) -> pa.Table:
@@ -210,7 +299,8 @@ class Store:
         wanted = pc.field("seq").isin(seqs)
         if arrived_after is not None:
             wanted &= pc.field("arrived") > pa.scalar(arrived_after, ITEM_SCHEMA.field("arrived").type)
-        tables = [pq.read_table(path, filters=wanted) for path in paths]
+        nothing, read = ITEM_SCHEMA.empty_table(), partial(read_parquet, filters=wanted)
+        tables = [self.opened(path, read, nothing) for path in paths]
         return pa.concat_tables(tables)
 
     def _columns(self, name: str) -> Run:
@@ -218,7 +308,7 @@ class Store:
             # Others compact, too: what no batch has any more need not stay mapped.
             known = {one for manifest in self._manifests.values() for one in manifest.element_files}
             self._mapped = {one: run for one, run in self._mapped.items() if one in known}
-            table = open_arrow(self._elements / name)
+            table = self.opened(self._elements / name, open_arrow, ELEMENT_SCHEMA.empty_table())
             self._mapped[name] = (table.column("feed").to_numpy(), table.column("seq").to_numpy())
         return self._mapped[name]
 
@@ -233,10 +323,36 @@ class Store:
         return [(entry.name, entry.stat().st_mtime_ns) for entry in entries]
 
     def _read(self, path: Path) -> Manifest:
-        return Manifest.from_json(json.loads(path.read_bytes()))
+        try:
+            manifest = Manifest.from_json(read_json(path))
+        except (TypeError, KeyError, ValueError, AttributeError) as error:
+            raise DamagedFileError(path, f"it is not a manifest: {error}") from error
+        return manifest
 
     def _path(self, upto: int) -> Path:
         return self._batches / f"{upto:012d}.json"
+
+
+def trouble_with(path: Path) -> str:
+    """Why a file is not as it was written; empty when it is."""
+    try:
+        _is_sound(path)
+    except FileNotFoundError:
+        return "it is missing"
+    except DamagedFileError as error:
+        return error.reason
+    return ""
+
+
+def _is_sound(path: Path) -> bool:
+    INSPECTOR.check(path)
+    try:
+        pq.read_metadata(path) if path.suffix == ".parquet" else open_arrow(path)
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        raise DamagedFileError(path, str(error)) from error
+    return True
 
 
 def task_name(assignment: Assignment) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from feedweir.engine.batches import Assignment
+from feedweir.engine.batches import Assignment, Manifest, attempt_name
 from feedweir.engine.files import open_arrow, replace_arrow
 from feedweir.engine.store import Run
 
@@ -34,12 +34,12 @@ class StreamLog:
 
     def write(self, assignment: Assignment, number: int, hidden: pa.Table) -> None:
         """A part of what a task found, under a name that only depends on the assignment and on which part it is."""
-        task = f"{assignment.upto:012d}-{assignment.version}-streams-{assignment.parts[0]:03d}"
+        task = f"{attempt_name(assignment)}-streams-{assignment.parts[0]:03d}"
         replace_arrow(self._directory / f"{task}-{number:06d}.arrow", hidden)
 
-    def read(self, batch: int, version: int) -> Streams:
+    def read(self, batch: Assignment | Manifest) -> Streams:
         """What all tasks of a batch found."""
-        paths = sorted(self._directory.glob(f"{batch:012d}-{version}-streams-*.arrow"))
+        paths = sorted(self._directory.glob(f"{attempt_name(batch)}-streams-*.arrow"))
         return Streams(tuple(_columns(open_arrow(path)) for path in paths))
 
 

@@ -12,11 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from feedweir.engine.batches import Assignment
+from feedweir.engine.batches import Assignment, Manifest, attempt_name
 from feedweir.engine.files import open_arrow, replace_arrow
 from feedweir.errors import DocumentError
-from feedweir.items.schema import items_of
-from feedweir.items.tree import root_of, tree_of
+from feedweir.items.tree import roots_in
 from feedweir.match.trees import DocumentTree, TreeSet
 
 Ints = NDArray[np.int32]
@@ -119,11 +118,7 @@ def witnesses_of(trees: TreeSet, documents: Sequence[str | Any], numbers: Longs)
 def witnesses_in(trees: TreeSet, items: pa.RecordBatch | pa.Table, wanted: Longs) -> WitnessRows:
     """Of the items with these numbers."""
     chosen = items.filter(pc.is_in(items.column("seq"), pa.array(wanted, pa.int64())))
-    roots = [
-        root if (root := root_of(raw)) is not None else tree_of(next(iter(items_of(chosen.slice(row, 1)))))
-        for row, raw in enumerate(chosen.column("raw").to_pylist())
-    ]
-    return witnesses_of(trees, roots, chosen.column("seq").to_numpy())
+    return witnesses_of(trees, roots_in(chosen), chosen.column("seq").to_numpy())
 
 
 class WitnessLog:
@@ -134,14 +129,14 @@ class WitnessLog:
 
     def write(self, assignment: Assignment, shard: int, rows: WitnessRows) -> None:
         if rows.pairs.num_rows:
-            name = f"{assignment.upto:012d}-{assignment.version}-{shard}-{assignment.parts[0]:03d}"
+            name = f"{attempt_name(assignment)}-{shard}-{assignment.parts[0]:03d}"
             replace_arrow(self._directory / f"{name}.values.arrow", rows.values)
             replace_arrow(self._directory / f"{name}.pairs.arrow", rows.pairs)
 
-    def read(self, batch: int, version: int, shard: int) -> WitnessRows:
+    def read(self, batch: Assignment | Manifest, shard: int) -> WitnessRows:
         """What all tasks of a batch found for a shard."""
         found = WitnessRows.none()
-        for path in sorted(self._directory.glob(f"{batch:012d}-{version}-{shard}-*.pairs.arrow")):
+        for path in sorted(self._directory.glob(f"{attempt_name(batch)}-{shard}-*.pairs.arrow")):
             values = path.with_name(path.name.replace(".pairs.", ".values."))
             found = found.joined(WitnessRows(open_arrow(path), open_arrow(values)))
         return found

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 
-from feedweir.errors import CompiledSetError
+from feedweir import seals
+from feedweir.errors import CompiledSetError, DamagedFileError
 from feedweir.join.annotation_state import WindowSegment, WindowState
+from feedweir.join.segments import replaced, write_sealed
 
 FORMAT = 1
 
@@ -32,15 +32,15 @@ class WindowStore:
         for segment in state.segments:
             path = self._path(segment.name)
             if not path.exists():
-                _replace(path, partial(_write, segment.table))
+                replaced(path, partial(write_sealed, segment.table, seals.name_of(path)))
         value = {
             "format": FORMAT,
             "clock": state.clock,
             "streams": list(state.streams),
             "segments": [segment.name for segment in state.segments],
         }
-        text = json.dumps(value, sort_keys=True)
-        _replace(self._state(batch), partial(_write_text, text))
+        target = self._state(batch)
+        replaced(target, partial(_write, seals.sealed_json(value, seals.name_of(target))))
         self._sweep(batch, before)
         segments = tuple(self._opened(segment.name) for segment in state.segments)
         return WindowState(segments, state.clock, state.streams)
@@ -63,20 +63,19 @@ class WindowStore:
     def _loaded(self, batch: int) -> WindowState:
         path = self._state(batch)
         try:
-            value = json.loads(path.read_text())
+            value = seals.read_json(path)
             if value["format"] != FORMAT:
                 raise CompiledSetError(f"windows {path.name} are of format {value['format']}, not {FORMAT}")
             segments = tuple(self._opened(name) for name in value["segments"])
             return WindowState(segments, value["clock"], tuple(value["streams"]))
-        except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
+        except (OSError, KeyError, TypeError, ValueError, pa.ArrowException, DamagedFileError) as error:
             raise CompiledSetError(
                 f"windows {path.name} are damaged: {error}", hint="restore them, or go on without"
             ) from error
 
     def _opened(self, name: str) -> WindowSegment:
         """A segment whose columns are mapped from its file: pages are read when they are touched."""
-        with pa.memory_map(str(self._path(name))) as source:
-            return WindowSegment(pa.ipc.open_file(source).read_all())
+        return WindowSegment(seals.opened_arrow(self._path(name)))
 
     def _sweep(self, batch: int, before: int) -> None:
         """Keep this state and the one it came from: the batch may have to be repeated."""
@@ -96,8 +95,8 @@ class WindowStore:
     def _named(self, batch: int) -> list[str]:
         """The segments of a state; none of one that cannot be read."""
         try:
-            return list(json.loads(self._state(batch).read_text())["segments"])
-        except (OSError, ValueError, KeyError, TypeError):
+            return list(seals.read_json(self._state(batch))["segments"])
+        except (OSError, ValueError, KeyError, TypeError, DamagedFileError):
             return []
 
     def _batches(self) -> list[int]:
@@ -110,22 +109,8 @@ class WindowStore:
         return self._segments / f"{name}.arrow"
 
 
-def _replace(target: Path, write: Callable[[Path], None]) -> None:
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
-    write(draft)
-    os.replace(draft, target)
-
-
-def _write_text(text: str, path: Path) -> None:
-    with path.open("w") as sink:
-        sink.write(text)
-        sink.flush()
-        os.fsync(sink.fileno())
-
-
-def _write(table: pa.Table, path: Path) -> None:
+def _write(data: bytes, path: Path) -> None:
     with path.open("wb") as sink:
-        with pa.ipc.new_file(sink, table.schema) as writer:
-            writer.write_table(table.combine_chunks())
+        sink.write(data)
         sink.flush()
         os.fsync(sink.fileno())

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from feedweir import seals
 from feedweir.join.rows import BindingRows, no_rows, ranges
 
 Ints = NDArray[np.int32]
@@ -109,14 +110,16 @@ def saved_segment(folder: Path, segment: Segment) -> Segment:
     for kind, table in _tables(segment).items():
         target = folder / f"{stem}.{kind}.arrow"
         if (table.num_rows or kind == "rows") and not target.exists():
-            replaced(target, partial(_write, table))
+            replaced(target, partial(write_sealed, table, seals.name_of(target)))
     return load_segment(folder, stem)
 
 
-def _write(table: pa.Table, path: Path) -> None:
-    with path.open("wb") as sink:
-        with pa.ipc.new_file(sink, table.schema) as writer:
+def write_sealed(table: pa.Table, name: str, path: Path) -> None:
+    """Write an Arrow file that will have this name."""
+    with path.open("w+b") as sink:
+        with pa.ipc.new_file(sink, table.schema, metadata=seals.METADATA) as writer:
             writer.write_table(table.combine_chunks())
+        seals.seal(sink, name)
         sink.flush()
         os.fsync(sink.fileno())
 
@@ -150,7 +153,8 @@ def load_segment(folder: Path, stem: str) -> Segment:
     paths = {kind: folder / f"{stem}.{kind}.arrow" for kind in kinds}
     # A table without rows has no file; the rows themselves must be there.
     tables = {
-        kind: _read(path) if kind == "rows" or path.exists() else blank[kind] for kind, path in paths.items()
+        kind: seals.opened_arrow(path) if kind == "rows" or path.exists() else blank[kind]
+        for kind, path in paths.items()
     }
     rows, documents, members = tables["rows"], tables["documents"], tables["members"]
     path = _chunk(rows, "path")
@@ -192,11 +196,6 @@ def _chunk(table: pa.Table, name: str) -> pa.Array:
     """A column, which a file has in one piece: nothing is copied."""
     column = table[name]
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
-def _read(path: Path) -> pa.Table:
-    with pa.memory_map(str(path)) as source:
-        return pa.ipc.open_file(source).read_all()
 
 
 def replaced(target: Path, write: Callable[[Path], object]) -> None:

@@ -6,7 +6,6 @@ texts that constructions need, and which documents are in which streams.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from feedweir.errors import CompiledSetError
+from feedweir import seals
+from feedweir.errors import CompiledSetError, DamagedFileError
 from feedweir.join.history import Asked, JoinState
 from feedweir.join.segments import load_segment, replaced, saved_segment, stem_of
 
@@ -45,9 +45,10 @@ class HistoryStore:
             "format": FORMAT,
             "levels": {name: _described(one) for name, one in mapped.items()},
             "note": note,
+            "files": {name: self._files(name, one) for name, one in mapped.items()},
         }
         target = self._path(batch)
-        replaced(target, lambda path: path.write_text(json.dumps(manifest, sort_keys=True)))
+        replaced(target, lambda path: path.write_bytes(seals.sealed_json(manifest, seals.name_of(target))))
         self._sweep(batch, batch if before is None else before + 1)
         return mapped
 
@@ -63,17 +64,30 @@ class HistoryStore:
     def _loaded(self, batch: int) -> tuple[dict[str, JoinState], Any]:
         path = self._path(batch)
         try:
-            manifest = json.loads(path.read_text())
+            manifest = seals.read_json(path)
             if manifest["format"] != FORMAT:
                 raise CompiledSetError(
                     f"join state {path.name} is of format {manifest['format']}, not {FORMAT}"
                 )
+            self._refuse_missing(manifest.get("files", {}))
             levels = {name: self._load_level(name, one) for name, one in manifest["levels"].items()}
             return levels, manifest["note"]
-        except (OSError, KeyError, ValueError, pa.ArrowException) as error:
+        except (OSError, KeyError, ValueError, TypeError, pa.ArrowException, DamagedFileError) as error:
             raise CompiledSetError(
                 f"join state {path.name} is damaged: {error}", hint="restore it, or replay the item log"
             ) from error
+
+    def _files(self, name: str, state: JoinState) -> list[str]:
+        """The files of a level: a table without rows has none."""
+        found = (self.directory / name).glob("*.arrow")
+        stems = {stem_of(segment) for segment in state.segments}
+        return sorted(path.name for path in found if path.name.split(".")[0] in stems)
+
+    def _refuse_missing(self, files: Mapping[str, list[str]]) -> None:
+        for name, names in files.items():
+            for each in names:
+                if not (self.directory / name / each).exists():
+                    raise DamagedFileError(self.directory / name / each, "it is missing")
 
     def _path(self, batch: int) -> Path:
         return self.directory / f"state-{batch:012d}.json"
@@ -98,8 +112,8 @@ class HistoryStore:
     def _segments_of(self, batch: int) -> list[str]:
         """The segments that a state is made of; none of one that cannot be read."""
         try:
-            levels = json.loads(self._path(batch).read_text())["levels"]
-        except (ValueError, KeyError):
+            levels = seals.read_json(self._path(batch))["levels"]
+        except (OSError, ValueError, KeyError, DamagedFileError):
             return []
         return [f"{name}/{stem}" for name, level in levels.items() for stem in level["segments"]]
 

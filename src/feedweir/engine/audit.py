@@ -1,0 +1,87 @@
+"""Whether the files of all logs are as they were written: every byte is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from feedweir.acquire.landing import LandingLog
+from feedweir.engine.batches import Manifest
+from feedweir.engine.directory import NEWEST, DataDirectory
+from feedweir.engine.seen import SeenLog
+from feedweir.engine.store import Store, trouble_with
+from feedweir.engine.worker import seen_log
+from feedweir.errors import DamagedFileError, LandingError
+from feedweir.seals import is_sealed_json, read_json
+
+
+def damages_in(directory: DataDirectory, store: Store, landing: LandingLog) -> dict[str, str]:
+    """By the name of a file below the data directory what is wrong with it."""
+    manifests = store.manifests()
+    found = {
+        **store.damages(),
+        **{path: why for manifest in manifests for path, why in store.check(manifest).items()},
+        **_newest(directory.batches, manifests),
+        **_seen(directory, seen_log(directory, store), store.latest()),
+        **dict(_landed(landing)),
+        **dict(_histories(directory.joins)),
+        **_states(directory.joins, manifests),
+    }
+    named = {str(path.relative_to(directory.root)): why for path, why in found.items()}
+    return {**_doubts(manifests), **named}
+
+
+def _newest(batches: Path, manifests: list[Manifest]) -> dict[Path, str]:
+    path = batches / NEWEST
+    # Before there were seals nobody wrote it.
+    is_due = bool(manifests) and is_sealed_json(batches / f"{manifests[0].upto:012d}.json")
+    if is_due and not path.exists():
+        return {path: "it is missing"}
+    return _sealed(path)
+
+
+def _sealed(path: Path) -> dict[Path, str]:
+    try:
+        read_json(path)
+    except FileNotFoundError:
+        return {}
+    except DamagedFileError as error:
+        return {path: error.reason}
+    return {}
+
+
+def _landed(landing: LandingLog) -> Iterator[tuple[Path, str]]:
+    for segment in landing.segments(0, landing.latest()):
+        try:
+            landing.read(segment)
+        except LandingError as error:
+            yield landing.path(segment), error.message
+
+
+def _seen(directory: DataDirectory, seen: SeenLog, batch: int) -> dict[Path, str]:
+    missing = {directory.seen / name: "it is missing" for name in seen.missing(batch)}
+    return {**missing, **{path: why for path in seen.paths() if (why := trouble_with(path))}}
+
+
+def _histories(joins: Path) -> Iterator[tuple[Path, str]]:
+    for path in sorted(joins.rglob("*.arrow")):
+        if not path.name.startswith(".") and (why := trouble_with(path)):
+            yield path, why
+    for path in sorted(joins.rglob("state-*.json")):
+        if not path.name.startswith("."):
+            yield from _sealed(path).items()
+
+
+def _states(joins: Path, manifests: list[Manifest]) -> dict[Path, str]:
+    """What the joins of the newest batch left for the next, and what they began with, where it is missing."""
+    living = {Path(name).parent for name in manifests[0].states} if manifests else set()
+    named = [name for one in manifests[:2] for name in one.states if Path(name).parent in living]
+    return {joins / name: "it is missing" for name in named if not (joins / name).exists()}
+
+
+def _doubts(manifests: list[Manifest]) -> dict[str, str]:
+    return {
+        name: f"the batch up to segment {manifest.upto} was run without it"
+        for manifest in manifests
+        for name in manifest.doubts
+    }

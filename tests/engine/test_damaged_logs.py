@@ -1,0 +1,105 @@
+"""What happens when files of the logs are missing or damaged: told, passed over, made again."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from feedweir.engine.audit import damages_in
+from feedweir.keeper.weir import Weir
+from tests.engine.engines import NOON, land, open_weir, published
+from tests.engine.stories import Shown
+
+STATEMENTS = """
+register feed http://example.org/post as Post;
+create feed Water from Post as $r where $r[title contains 'river'];
+"""
+
+
+def test_a_missing_and_a_damaged_landing_segment_are_passed_over_and_told(tmp_path: Path) -> None:
+    with open_weir(tmp_path, STATEMENTS) as weir:
+        for guid in range(4):
+            land(weir, [Shown("Post", ((guid, f"river {guid}"),))])
+        weir.log.path(2).unlink()
+        weir.log.path(3).write_bytes(weir.log.path(4).read_bytes())
+        assert weir.run() == 1
+        assert [title for *_, title in published(weir)["Water"]] == ["river 0", "river 3"]
+        newest = weir.store.manifests()[0]
+        assert newest.doubts == ("landing/000000000002.parquet", "landing/000000000003.parquet")
+
+
+JOINED = """
+register feed http://example.org/post as Post;
+register feed http://example.org/crier as Crier;
+create feed Water from Post as $r where $r[title contains 'river'];
+create feed Once from distinct (Post | Crier);
+create feed Echo from Post as $p join last 10 days on Crier as $c with $p[title similar window.title];
+"""
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "delete": Path.unlink,
+    "empty": lambda path: path.write_bytes(b""),
+    "truncate": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "flip": lambda path: path.write_bytes(_flipped(path.read_bytes())),
+}
+LOGS = ("items", "elements", "annotations", "seen", "batches", "landing")
+
+
+def _flipped(data: bytes) -> bytes:
+    place = len(data) // 3
+    return data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :]
+
+
+@pytest.fixture(scope="module")
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("whole")
+    with open_weir(directory, JOINED) as weir:
+        for guid in range(3):
+            shown = ((guid, f"river otter {guid}"),)
+            land(weir, [Shown("Post", shown), Shown("Crier", shown)])
+            weir.run()
+    return directory
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("log", LOGS)
+@pytest.mark.parametrize("place", [0, -1])
+def test_a_damaged_file_is_told_by_name_and_the_rest_is_read(
+    installation: Path, tmp_path: Path, log: str, damage: str, place: int
+) -> None:
+    directory = tmp_path / "data"
+    shutil.copytree(installation, directory)
+    path = sorted((directory / log).glob("[0-9]*"))[place]
+    DAMAGES[damage](path)
+    with Weir.open(directory, clock=lambda: NOON) as weir:
+        found = damages_in(weir.directory, weir.store, weir.log)
+        assert str(path.relative_to(directory)) in found
+        published(weir)
+        land(weir, [Shown("Post", ((8, "river eight"), (1, "river otter 1")))])
+        weir.run()
+        assert [title for *_, title in published(weir)["Water"]][-1] == "river eight"
+        titles = [title for *_, title in published(weir)["Post"]]
+        assert len(titles) == len(set(titles)), "nothing comes twice"
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    logs = (*LOGS, "made", "joins")
+    paths = (path for log in logs for path in (directory / log).rglob("*") if path.is_file())
+    return {str(path.relative_to(directory)): path.read_bytes() for path in paths}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("log", [*LOGS[:-1], "joins"])
+@pytest.mark.parametrize("place", [0, -1])
+def test_what_is_damaged_is_made_again_to_the_same_bytes(
+    installation: Path, tmp_path: Path, log: str, damage: str, place: int
+) -> None:
+    directory = tmp_path / "data"
+    shutil.copytree(installation, directory)
+    DAMAGES[damage](sorted(path for path in (directory / log).rglob("*") if path.is_file())[place])
+    with Weir.open(directory, clock=lambda: NOON) as weir:
+        weir.repair_logs()
+        assert weir.damages() == {}
+    assert contents(directory) == contents(installation)
