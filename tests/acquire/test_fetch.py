@@ -99,6 +99,18 @@ def stream(
     return handler
 
 
+@pytest.mark.parametrize("bad", ['"a\x01b"', '"a\x7f"', '"a\tb"'])
+def test_validators_that_no_request_can_carry_are_neither_kept_nor_sent(bad: str) -> None:
+    headers = (("ETag", bad), ("Last-Modified", bad))
+    result, _ = fetch(lambda o: o.answers("/feed", answer(200, b"<rss/>", *headers)))
+    if isinstance(result.outcome, Changed):
+        assert (result.outcome.validators.etag, result.outcome.validators.last_modified) == ("", "")
+    kept = Validators(etag=bad, last_modified=bad)
+    again, origin = fetch(lambda o: o.answers("/feed", answer(200, b"<rss/>")), validators=kept)
+    assert isinstance(again.outcome, Changed)
+    assert origin.asked[0].header("If-None-Match") is None
+
+
 def test_a_document_comes_with_everything_that_is_needed_next_time() -> None:
     headers = (
         ("ETag", 'W/"ä"'.encode().decode("latin-1")),

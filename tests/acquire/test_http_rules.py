@@ -21,7 +21,6 @@ from feedweir.acquire.http_rules import (
     parse_http_date,
     retry_after_s,
     wire_url,
-    without_credentials,
 )
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -143,20 +142,6 @@ def test_an_address_is_sent_as_written_where_that_is_possible(written: str, sent
 )
 def test_what_is_no_web_address_is_none(text: str) -> None:
     assert wire_url(text) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("https://me:pa@ss@example.org/@me?a@b", "https://example.org/@me?a@b"),
-        ("register feed 'HTTP://me@example.org' as A", "register feed 'HTTP://example.org' as A"),
-        ("https://example.org/@me/feed", "https://example.org/@me/feed"),
-        ("https://example.org?to=me@example.org", "https://example.org?to=me@example.org"),
-        ("me@example.org", "me@example.org"),
-    ],
-)
-def test_user_names_and_passwords_are_not_shown(text: str, shown: str) -> None:
-    assert without_credentials(text) == shown
 
 
 @given(st.text(max_size=40), st.sampled_from(["", "http://example.org/a/b?c"]))

@@ -12,6 +12,7 @@ import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -237,3 +238,79 @@ def test_a_batch_reaches_as_far_as_its_bytes_and_at_least_one_segment(tmp_path: 
     assert log.reach(1, sizes[1] + sizes[2] - 1) == 2
     assert log.reach(0, 1 << 40) == 4
     assert log.reach(4, 1 << 40) == 4
+
+
+class PausedPath:
+    """A path whose existence is seen, and told only after somebody else has looked, too."""
+
+    def __init__(self, path: Path, then: threading.Barrier) -> None:
+        self._path = path
+        self._then = then
+
+    def exists(self) -> bool:
+        found = self._path.exists()
+        if found:
+            self._then.wait()
+        return found
+
+
+def test_readers_that_look_at_the_same_moment_do_not_make_the_writer_leave_a_number_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    LandingLog(tmp_path).append([a_document(0)])
+    log = LandingLog(tmp_path)
+    log.latest()
+    LandingLog(tmp_path).append([a_document(1)])
+    (tmp_path / "_latest").unlink()
+    both = threading.Barrier(2)
+    with monkeypatch.context() as patched:
+        patched.setattr(log, "path", lambda segment: PausedPath(LandingLog.path(log, segment), both))
+        threads = [threading.Thread(target=log.latest) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert log.append([a_document(2)]) == 3
+
+
+def test_what_lies_behind_a_missing_segment_is_read_and_its_number_is_not_used_again(tmp_path: Path) -> None:
+    log = LandingLog(tmp_path)
+    for place in range(4):
+        log.append([a_document(place)])
+    log.path(3).unlink()
+    for reader in (log, LandingLog(tmp_path)):
+        assert reader.latest() == 4
+        assert reader.reach(1, 1 << 40) == 4
+    log.path(4).unlink()
+    assert LandingLog(tmp_path).append([a_document(4)]) == 5, "segment 4 was told to somebody"
+
+
+@pytest.mark.parametrize("place", [0.1, 0.5, 0.9])
+def test_one_changed_byte_of_a_segment_is_noticed(tmp_path: Path, place: float) -> None:
+    log = LandingLog(tmp_path)
+    log.append([a_document(0, size=5_000)])
+    data = bytearray(log.path(1).read_bytes())
+    data[int(len(data) * place)] ^= 1
+    log.path(1).write_bytes(data)
+    with pytest.raises(LandingError, match="segment 1 is damaged"):
+        log.read(1)
+
+
+def test_a_segment_in_the_place_of_another_is_noticed(tmp_path: Path) -> None:
+    log = LandingLog(tmp_path)
+    for place in range(2):
+        log.append([a_document(place)])
+    log.path(2).write_bytes(log.path(1).read_bytes())
+    with pytest.raises(LandingError, match="segment 2 is damaged: its checksum"):
+        log.read(2)
+
+
+def test_a_log_of_an_older_version_is_read(tmp_path: Path) -> None:
+    log = LandingLog(tmp_path)
+    segment = log.append(
+        [Landed(source="A", arrived=datetime(2026, 1, 1, tzinfo=UTC), body=b"x", id_path="//n")]
+    )
+    table = log.read(segment)
+    assert table.column("id_path").to_pylist() == ["//n"]
+    pq.write_table(table.drop_columns(["id_path"]), log.path(segment))
+    assert log.read(segment).column("id_path").to_pylist() == [""]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from feedweir.items.date_names import _MONTHS, MONTHS, folded
 from feedweir.items.dates import all_epoch_us, date_of, epoch_us
 
 NOON = datetime(2020, 11, 10, 12, 34, 56, tzinfo=UTC)
@@ -68,6 +69,32 @@ SHAPES = {
     "Tue, 10 Nov 2020 24:00:00 GMT": MIDNIGHT + timedelta(days=1),
     "Tue, 10 Nov 2020 12:34:60 GMT": NOON + timedelta(seconds=3),
     "Mon, 31 Dec 99 23:59:59 GMT": datetime(1999, 12, 31, 23, 59, 59, tzinfo=UTC),
+    "Tue Nov 10 07:34:56 -0500 2020": NOON,
+    "Tue Nov 10 14:34:56 UTC+0200 2020": NOON,
+    "2020-11-10 07:34:56 -0500 EST": NOON,
+    "2020-11-10 12:34:56 +0000 BST": NOON,
+    "12:34 - 10 Nov 2020": WITHOUT_SECONDS,
+    "12:34, 10-11-2020": WITHOUT_SECONDS,
+    "Tue, 10 Nov 2020 12:34:56 GMT-0500 (EST)": NOON + timedelta(hours=5),
+    "mar 10 nov 2020 12:34:56": NOON,
+    "10 mai 2020": datetime(2020, 5, 10, tzinfo=UTC),
+    "Κυρ, 10 Μαϊ 2020 12:34:56 GMT": datetime(2020, 5, 10, 12, 34, 56, tzinfo=UTC),
+    "10 ΜΑΪΟΥ 2020": datetime(2020, 5, 10, tzinfo=UTC),
+    "10 Μάι 2020": datetime(2020, 5, 10, tzinfo=UTC),
+    "10 Νοε 2020 12:34 μμ": WITHOUT_SECONDS,
+    "10 Νοεμβρίου 2020, 12:34 π.μ.": MIDNIGHT + timedelta(minutes=34),
+    "10 KASIM 2020": MIDNIGHT,
+    "٢٠٢٠-١١-١٠T١٢:٣٤:٥٦Z": NOON,
+    "١٠ نوفمبر ٢٠٢٠ ١٢:٣٤:٥٦": NOON,
+    "١٠‏/١١‏/٢٠٢٠، ٣:٣٤ م": datetime(2020, 10, 11, 15, 34, tzinfo=UTC),
+    "۲۰۲۰/۱۱/۱۰ ۱۲:۳۴:۵۶": NOON,
+    "१० Nov २०२० १२:३४:५६ GMT": NOON,
+    "２０２０年１１月１０日 １２：３４": WITHOUT_SECONDS,
+    "2020年11月10日 下午12:34": WITHOUT_SECONDS,
+    "2020-11-10 오후 3:34:56": NOON + timedelta(hours=3),
+    "2020-11-10 오전 12:34": MIDNIGHT + timedelta(minutes=34),
+    "10 nov 2020 3:34 p. m.": WITHOUT_SECONDS + timedelta(hours=3),
+    "Nov 10, 2020 3:34p": WITHOUT_SECONDS + timedelta(hours=3),
 }
 
 
@@ -76,12 +103,81 @@ def test_a_date_of_this_shape_is_read(text: str) -> None:
     assert date_of(text) == SHAPES[text]
 
 
-NO_DATES = ["", "yesterday", "31 Feb 2020", "2020-13-01", "9" * 17, "12:34", "Nov", "0", "x" * 999, "٣"]
+NO_DATES = [
+    "",
+    "yesterday",
+    "31 Feb 2020",
+    "2020-13-01",
+    "9" * 17,
+    "12:34",
+    "Nov",
+    "0",
+    "x" * 999,
+    "٣",
+    "۱۴۰۳/۰۵/۰۱",
+    "๑๐/๑๑/๒๕๖๓",
+]
 
 
 @pytest.mark.parametrize("text", NO_DATES)
 def test_what_names_no_moment_is_no_date(text: str) -> None:
     assert date_of(text) is None
+
+
+ZONES = {
+    "UT GMT UTC Z WET +0000 -0000 GMT+0 UTC+00:00": 0,
+    "EST -0500 UTC-05:00 UTC-5 GMT-0500": -5,
+    "EDT AST -04:00": -4,
+    "CST MDT -0600": -6,
+    "CDT ET": -5,
+    "MST PDT -0700 MT": -7,
+    "PST AKDT PT": -8,
+    "AKST HADT": -9,
+    "HST HAST -1000": -10,
+    "NST -0330": -3.5,
+    "ADT BRT ART": -3,
+    "BST CET WEST MEZ GMT+1 UTC+01": 1,
+    "CEST EET SAST MESZ GMT+2 GMT+02:00": 2,
+    "EEST MSK EAT TRT +0300": 3,
+    "IST +0530 +05:30 +5:30 GMT+5:30": 5.5,
+    "PKT": 5,
+    "SGT HKT AWST MYT PHT +0800": 8,
+    "JST KST": 9,
+    "ACST +0930": 9.5,
+    "AEST": 10,
+    "ACDT": 10.5,
+    "AEDT": 11,
+    "NZST": 12,
+    "NZDT +1300": 13,
+    # The sign of the military letters was defined wrongly: they mean -0000.
+    "A B C D E F G H I K L M N O P Q R S T U V W X Y a p m": 0,
+}
+ZONE_NAMES = [(zone, hours) for zones, hours in ZONES.items() for zone in zones.split()]
+
+
+@pytest.mark.parametrize(("zone", "hours"), ZONE_NAMES)
+@pytest.mark.parametrize(("clock", "hour"), [("03:34:56", 3), ("12:34:56", 12), ("23:34:56", 23)])
+def test_a_clock_is_in_the_zone_that_stands_behind_it(clock: str, hour: int, zone: str, hours: float) -> None:
+    moment = MIDNIGHT + timedelta(hours=hour - hours, minutes=34, seconds=56)
+    for text in ("Tue, 10 Nov 2020 {} {}", "2020-11-10 {} {}", "2020-11-10T{} {}", "Tue Nov 10 {} {} 2020"):
+        assert date_of(text.format(clock, zone)) == moment, text
+    assert date_of(f"10 Nov 2020 {clock} ({zone})") == moment
+
+
+@pytest.mark.parametrize(("zone", "hours"), ZONE_NAMES)
+@pytest.mark.parametrize(
+    ("clock", "hour"),
+    [("3:34 AM", 3), ("12:34 am", 0), ("12:34 PM", 12), ("3:34PM", 15), ("3:34 p.m.", 15), ("3:34 A. M.", 3)],
+)
+def test_a_half_of_the_day_may_stand_before_the_zone(clock: str, hour: int, zone: str, hours: float) -> None:
+    moment = MIDNIGHT + timedelta(hours=hour - hours, minutes=34)
+    assert date_of(f"Tue, 10 Nov 2020 {clock} {zone}") == moment
+    assert date_of(f"11/10/2020 {clock} {zone}") == moment
+
+
+def test_every_month_has_one_meaning_without_its_accents() -> None:
+    pairs = {(folded(name), month) for month, names in enumerate(_MONTHS, 1) for name in names.split()}
+    assert len(pairs) == len(MONTHS)
 
 
 moments = st.datetimes(datetime(1970, 1, 1), datetime(2099, 12, 31)).map(lambda at: at.replace(microsecond=0))

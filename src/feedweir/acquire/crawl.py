@@ -202,6 +202,7 @@ def request_of(state: SourceState) -> FetchRequest:
         validators=state.validators,
         subscribers=state.subscribers,
         is_page_searched=not state.page,
+        id_path=state.id_path,
     )
 
 

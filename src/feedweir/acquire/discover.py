@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from itertools import chain
 
 from lxml import html
 from lxml.etree import LxmlError
 
 from feedweir.acquire.http_rules import wire_url
+from feedweir.items.markup_bounds import is_crowded
 
 FEED_TYPES = {
     "application/rss+xml": "RSS",
@@ -68,9 +70,10 @@ def discover(page: bytes, url: str, media_type: str = "") -> tuple[Candidate, ..
     A page that cannot be read still yields the usual places.
     """
     found: dict[str, Candidate] = {}
-    for candidate in (*_from_page(page, url, media_type), *usual_places(url)):
-        if candidate.url not in found and len(found) < _MAX_FOUND:
-            found[candidate.url] = candidate
+    for candidate in chain(_from_page(page, url, media_type, found), usual_places(url)):
+        found.setdefault(candidate.url, candidate)
+        if len(found) == _MAX_FOUND:
+            break
     return tuple(found.values())
 
 
@@ -91,15 +94,18 @@ def looks_like_html(body: bytes, media_type: str = "") -> bool:
     return start.startswith((b"<!doctype html", b"<html")) or "text/html" in media_type.lower()
 
 
-def _from_page(page: bytes, url: str, media_type: str) -> list[Candidate]:
+def _from_page(page: bytes, url: str, media_type: str, known: Container[str]) -> Iterator[Candidate]:
+    """What the page has beside what is known by then."""
     tree = _tree(page[:_MAX_PAGE_BYTES], media_type)
-    if tree is None:
-        return []
-    base = _base(tree, url)
-    return [*_declared(tree, base), *_linked(tree, base)]
+    if tree is not None:
+        base = _base(tree, url)
+        yield from _declared(tree, base, known)
+        yield from _linked(tree, base, known)
 
 
 def _tree(page: bytes, media_type: str) -> html.HtmlElement | None:
+    if is_crowded(page.decode("latin-1")):
+        return None  # lxml compares each attribute of a tag with all before it
     charset = re.search(r"charset=[\"']?([\w.:-]+)", media_type, re.IGNORECASE)
     try:
         parser = html.HTMLParser(encoding=charset[1] if charset else None, no_network=True, huge_tree=False)
@@ -116,19 +122,19 @@ def _base(tree: html.HtmlElement, url: str) -> str:
     return wire_url(declared, url) or url
 
 
-def _declared(tree: html.HtmlElement, base: str) -> Iterator[Candidate]:
+def _declared(tree: html.HtmlElement, base: str, known: Container[str]) -> Iterator[Candidate]:
     for element in tree.iter("link"):
         rels = element.get("rel", "").lower().split()
         kind = element.get("type", "").partition(";")[0].strip().lower()
         is_feed = kind in FEED_TYPES or "feed" in rels or (kind in _LOOSE_TYPES and _is_feed_like(element))
         if is_feed and {"alternate", "feed", "service.feed"} & set(rels):
-            yield from _candidate(element, base, Confidence.DECLARED, FEED_TYPES.get(kind, ""))
+            yield from _candidate(element, base, known, Confidence.DECLARED, FEED_TYPES.get(kind, ""))
 
 
-def _linked(tree: html.HtmlElement, base: str) -> Iterator[Candidate]:
+def _linked(tree: html.HtmlElement, base: str, known: Container[str]) -> Iterator[Candidate]:
     for element in tree.iter("a", "area"):
         if _is_feed_like(element):
-            yield from _candidate(element, base, Confidence.LINKED, "")
+            yield from _candidate(element, base, known, Confidence.LINKED)
 
 
 def _is_feed_like(element: html.HtmlElement) -> bool:
@@ -138,9 +144,9 @@ def _is_feed_like(element: html.HtmlElement) -> bool:
 
 
 def _candidate(
-    element: html.HtmlElement, base: str, confidence: Confidence, kind: str
+    element: html.HtmlElement, base: str, known: Container[str], confidence: Confidence, kind: str = ""
 ) -> Iterator[Candidate]:
     url = wire_url(element.get("href", ""), base) if element.get("href", "").strip() else None
-    if url:
+    if url and url not in known:  # the text of one element may be as long as the page
         title = " ".join((element.get("title") or element.text_content() or "").split())[:200]
         yield Candidate(url=url, title=title, kind=kind, confidence=confidence)

@@ -13,6 +13,7 @@ from typing import Any
 import pyoxigraph
 from lxml import etree
 
+from feedweir.acquire.canonical import rdf_digest, xml_digest
 from feedweir.acquire.encodings import decoded
 from feedweir.acquire.entries import Feed
 from feedweir.acquire.html_page import html_page_error, is_html_page
@@ -68,8 +69,8 @@ def document_of(body: bytes) -> bytes:
     root = _root(body)
     if not _text(root) and not any(element.attrib for element in root.iter(etree.Element)):
         raise DocumentError("the document says nothing")
-    if root.tag == f"{_RDF}RDF":
-        _check_rdf(root)
+    if root.tag == f"{_RDF}RDF" and not _triples(root):
+        raise DocumentError("there is no triple in it")
     return etree.tostring(root, encoding="utf-8", with_tail=False)
 
 
@@ -81,6 +82,7 @@ def read_document(body: bytes, *, url: str) -> Feed:
     entries = feed.entries
     about = (node.get(f"{_RDF}about") or "").strip()
     entries.raw[0] = etree.tostring(root, encoding="utf-8", with_tail=False)
+    entries.whole[0] = rdf_digest(_triples(root)) if root.tag == f"{_RDF}RDF" else xml_digest(root)
     entries.guid[0] = entries.guid[0] or about
     if about.startswith(("http://", "https://")):
         entries.link[0] = entries.link[0] or about
@@ -120,17 +122,14 @@ def _plain(text: bytes) -> bytes:
     return with_entities(text[start:].decode("utf-8", "replace")).strip().encode()
 
 
-def _check_rdf(root: etree._Element) -> None:
+def _triples(root: etree._Element) -> list[pyoxigraph.Triple]:
     try:
-        quads = list(
-            pyoxigraph.parse(
-                etree.tostring(root), format=pyoxigraph.RdfFormat.RDF_XML, base_iri="urn:document:"
-            )
+        quads = pyoxigraph.parse(
+            etree.tostring(root), format=pyoxigraph.RdfFormat.RDF_XML, base_iri="urn:document:"
         )
+        return [quad.triple for quad in quads]
     except (SyntaxError, ValueError) as error:
         raise DocumentError(f"this is not RDF: {_reason(error)}") from None
-    if not quads:
-        raise DocumentError("there is no triple in it")
 
 
 def _as_item(node: etree._Element) -> etree._Element:

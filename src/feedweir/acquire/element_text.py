@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from html import escape
 
 from feedweir.acquire.xml_element import Attributes, XmlElement
 from feedweir.items.html import one_line, text_of, title_text
 
-_MAIL_AND_NAME = re.compile(r"\S+@\S+\s*\((.+)\)\s*$|(.+?)\s*[<(]\S+@\S+[>)]\s*$")
+_OPENING = re.compile(r"[<(]")
 
 
 def atom_html(text: str, attributes: Attributes, element: XmlElement | None) -> str:
@@ -21,7 +22,7 @@ def atom_html(text: str, attributes: Attributes, element: XmlElement | None) -> 
     if mode == "base64" or (
         mode is None and "/" in kind and not kind.startswith("text/") and "xml" not in kind
     ):
-        return ""
+        return _unpacked(text, kind)
     if (
         kind in ("html", "text/html", "application/xhtml+xml")
         or mode == "escaped"
@@ -29,6 +30,17 @@ def atom_html(text: str, attributes: Attributes, element: XmlElement | None) -> 
     ):
         return html
     return escape(text if element is None else element.text, quote=False)
+
+
+def _unpacked(text: str, kind: str) -> str:
+    """Text in base64 as HTML; empty when it holds something else, such as a picture."""
+    try:
+        decoded = b64decode("".join(text.split()), validate=True).decode("utf-8")
+    except ValueError:
+        return ""
+    if "\0" in decoded:
+        return ""
+    return escape(decoded, quote=False) if kind in ("text", "text/plain") else decoded
 
 
 def atom_title(text: str, attributes: Attributes, element: XmlElement | None) -> str:
@@ -40,8 +52,28 @@ def atom_title(text: str, attributes: Attributes, element: XmlElement | None) ->
 
 def author_name(text: str) -> str:
     """`mail@host (Name)` and `Name <mail@host>` are Name."""
-    match = _MAIL_AND_NAME.match(text) if "@" in text else None
-    return text_of((match[1] or match[2]) if match else text)
+    text = text.strip()
+    is_closed = "@" in text and text.endswith((")", ">"))
+    return text_of((_name_behind(text) or _name_before(text) or text) if is_closed else text)
+
+
+def _name_behind(text: str) -> str:
+    """`mail@host (Name)`"""
+    mail, _, name = text[:-1].partition("(")
+    return name.strip() if text.endswith(")") and _is_mail(mail.rstrip()) else ""
+
+
+def _name_before(text: str) -> str:
+    """`Name <mail@host>`"""
+    last = text.split()[-1]
+    opening = _OPENING.search(last)
+    if opening is None or not _is_mail(last[opening.end() : -1]):
+        return ""
+    return text[: len(text) - len(last) + opening.start()].strip()
+
+
+def _is_mail(text: str) -> bool:
+    return "@" in text[1:-1] and len(text.split()) == 1
 
 
 def person_name(element: XmlElement) -> str:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from feedweir.acquire.element_text import atom_html, atom_title, author_name, person_name
 from feedweir.acquire.entries import Entries
-from feedweir.acquire.extensions import attach, enclose, extend, take_media
+from feedweir.acquire.extensions import enclose, extend, take_media
 from feedweir.acquire.reading import Handler, Reading, url_of
 from feedweir.acquire.xml_element import XML_BASE, Attributes, Said, XmlElement
 from feedweir.items.dates import all_epoch_us
@@ -43,6 +43,7 @@ def read_entries(elements: Sequence[XmlElement], entries: Entries, *, has_bases:
                 for attributes, base in zip(said.attributes, bases, strict=True)
             ]
         HANDLERS.get(said.key, extend)(reading, said)
+    reading.finish()
     _complete(entries)
 
 
@@ -106,33 +107,36 @@ def _link(reading: Reading, said: Said) -> None:
         return
     for place, attributes in enumerate(said.attributes):
         if not texts[place] and attributes.get("href"):
-            _link_one(entries, place, url_of(attributes["href"], reading.bases[place]), attributes)
+            _link_one(reading, place, url_of(attributes["href"], reading.bases[place]), attributes)
         else:
             entries.link[place] = urls[place] or entries.link[place]
 
 
 def _atom_link(reading: Reading, said: Said) -> None:
-    urls = reading.urls([attributes.get("href") for attributes in said.attributes])
+    """The address is an attribute; some publishers write it as text, as in RSS."""
+    pairs = zip(said.attributes, said.leads(), strict=True)
+    urls = reading.urls([attributes.get("href") or text for attributes, text in pairs])
     for place, url in enumerate(urls):
-        _link_one(reading.entries, place, url, said.attributes[place])
+        _link_one(reading, place, url, said.attributes[place])
 
 
-def _link_one(entries: Entries, place: int, url: str, attributes: Attributes) -> None:
+def _link_one(reading: Reading, place: int, url: str, attributes: Attributes) -> None:
+    entries = reading.entries
     relation = (attributes.get("rel") or "alternate").rpartition("/")[2].lower()
     if not url or relation in _LINKS_ELSEWHERE:
         return
     if relation == "enclosure":
-        attach(entries, place, url, attributes.get("type"), attributes.get("length"))
+        reading.attach(place, url, attributes.get("type"), attributes.get("length"))
     elif relation == "alternate" and not entries.link[place]:
         entries.link[place] = url
     else:
-        entries.related[place] += (url,)
+        reading.related[place].append(url)
 
 
 def _guid(reading: Reading, said: Said) -> None:
     """A guid that says it is no permalink is no link, even when it looks like one."""
     entries = reading.entries
-    entries.guid = list(said.plain())
+    entries.guid = _first(list(said.plain()), entries.guid)
     if all(entries.link):
         return
     for place, (guid, attributes) in enumerate(zip(entries.guid, said.attributes, strict=True)):
@@ -163,10 +167,9 @@ def _content(reading: Reading, said: Said) -> None:
 
 def _atom_content(reading: Reading, said: Said) -> None:
     entries = reading.entries
-    sources = reading.urls([attributes.get("src") for attributes in said.attributes])
-    if any(sources):
-        pairs = zip(entries.related, sources, strict=True)
-        entries.related = [(*known, url) if url else known for known, url in pairs]
+    for place, url in enumerate(reading.urls([attributes.get("src") for attributes in said.attributes])):
+        if url:
+            reading.related[place].append(url)
     entries.content = _first(entries.content, _each(atom_html, said))
     entries.base = list(reading.bases)
 
@@ -177,7 +180,7 @@ def _author(reading: Reading, said: Said) -> None:
         names = [author_name(text) for text in texts]
     else:
         names = all_texts_of(texts)
-    reading.entries.authors = _added(reading.entries.authors, names)
+    reading.authors.append(names)
 
 
 def _person(reading: Reading, said: Said) -> None:
@@ -190,7 +193,7 @@ def _person(reading: Reading, said: Said) -> None:
             raw: person_name(element) for raw, element in dict(zip(raws, said.elements, strict=True)).items()
         }
         names = [known[raw] for raw in raws]
-    reading.entries.authors = _added(reading.entries.authors, names)
+    reading.authors.append(names)
 
 
 def _category(reading: Reading, said: Said) -> None:
@@ -201,15 +204,7 @@ def _category(reading: Reading, said: Said) -> None:
             text or attributes.get("label") or attributes.get("term") or ""
             for text, attributes in zip(texts, said.attributes, strict=True)
         ]
-    reading.entries.categories = _added(reading.entries.categories, [text_of(text) for text in texts])
-
-
-def _added(known: list[tuple[str, ...]], names: list[str]) -> list[tuple[str, ...]]:
-    """Every list with one name more, where there is one that it does not have."""
-    if not any(known):
-        return [(name,) if name else () for name in names]
-    pairs = zip(known, names, strict=True)
-    return [(*have, name) if name and name not in have else have for have, name in pairs]
+    reading.categories.append([text_of(text) for text in texts])
 
 
 def _published(reading: Reading, said: Said) -> None:
@@ -233,6 +228,13 @@ def _language(reading: Reading, said: Said) -> None:
     reading.entries.language = list(said.plain())
 
 
+def _synchronised(reading: Reading, said: Said) -> None:
+    """FeedSync's id is the item's where it has no other; a deleted item is read like any other."""
+    ids = [attributes.get("id", "").strip() for attributes in said.attributes]
+    reading.entries.guid = _first(reading.entries.guid, ids)
+    extend(reading, said)
+
+
 HANDLERS: dict[str, Handler] = {
     "title": _title,
     "atom:title": _atom_title,
@@ -249,6 +251,7 @@ HANDLERS: dict[str, Handler] = {
     "dc:description": _other_summary,
     "content": _content,
     "content:encoded": _content,
+    "fullitem": _content,
     "xhtml:body": _content,
     "xhtml:div": _content,
     "body": _content,
@@ -277,4 +280,5 @@ HANDLERS: dict[str, Handler] = {
     "dc:language": _language,
     "enclosure": enclose,
     "media:content": take_media,
+    "sx:sync": _synchronised,
 }

@@ -90,7 +90,7 @@ def _wide_encoding(body: bytes) -> str:
 def _declared(body: bytes, media_type: str) -> list[str]:
     """The encodings that the document and its header name, as Python knows them, each once."""
     in_document = _DECLARATION.match(body[:400])
-    in_header = _CHARSET.search(media_type)
+    in_header = _CHARSET.search(media_type[:400])
     names = ([in_document[1].decode()] if in_document else []) + ([in_header[1]] if in_header else [])
     known = [_known_name(name) for name in names]
     return list(dict.fromkeys(_WIDER.get(name, name) for name in known if name))

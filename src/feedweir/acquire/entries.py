@@ -37,6 +37,8 @@ class Entry:
     base: str = ""
     raw: bytes = b""
     """In UTF-8."""
+    whole: str = ""
+    """A digest of all that it says, where that is more than what a reader of feeds sees."""
 
 
 @dataclass(slots=True)
@@ -58,6 +60,7 @@ class Entries:
     extensions: list[tuple[tuple[str, str], ...]]
     base: list[str]
     raw: list[bytes]
+    whole: list[str]
 
     def __len__(self) -> int:
         return len(self.guid)

@@ -81,6 +81,8 @@ class FetchRequest:
     subscribers: int = 1
     is_page_searched: bool = True
     """Whether a page that is there in a feed's place is searched for the address of its feed."""
+    id_path: str = ""
+    """Where its items name their ids, when its registration says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

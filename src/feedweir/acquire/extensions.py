@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from feedweir.acquire.entries import Entries
 from feedweir.acquire.reading import Reading, url_of
 from feedweir.acquire.xml_element import MAX_TEXT_CHARS, Attributes, Said, XmlElement
 from feedweir.items.html import all_one_line, one_line
@@ -30,7 +29,7 @@ def enclose(reading: Reading, said: Said) -> None:
     for place, attributes in enumerate(said.attributes):
         link = attributes.get("url") or attributes.get("href") or attributes.get(f"{_RDF}resource")
         url = url_of(link, reading.bases[place])
-        attach(reading.entries, place, url, attributes.get("type"), attributes.get("length"))
+        reading.attach(place, url, attributes.get("type"), attributes.get("length"))
 
 
 def take_media(reading: Reading, said: Said) -> None:
@@ -45,16 +44,9 @@ def _take_media_of_one(
     """A media file is an enclosure, and what is said inside it is said of the item."""
     url = url_of(attributes.get("url"), reading.bases[place])
     kind = attributes.get("type") or attributes.get("medium")
-    attach(reading.entries, place, url, kind, attributes.get("fileSize"))
+    reading.attach(place, url, kind, attributes.get("fileSize"))
     for child in element or ():
         _extend_one(reading, place, child)
-
-
-def attach(entries: Entries, place: int, url: str, kind: str | None, length: str | None) -> None:
-    known = entries.enclosures[place]
-    if url and all(url != other for other, _, _ in known):
-        size = int(length) if length and length.isascii() and length.isdigit() and len(length) < 16 else 0
-        entries.enclosures[place] = (*known, (url, kind or "", size))
 
 
 def extend(reading: Reading, said: Said) -> None:

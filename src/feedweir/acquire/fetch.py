@@ -38,9 +38,9 @@ from feedweir.acquire.http_rules import (
     links_of,
     retry_after_s,
     wire_url,
-    without_credentials,
 )
 from feedweir.acquire.landing import Landed
+from feedweir.items.redact import without_secrets
 
 ACCEPT = (
     "application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml,"
@@ -73,7 +73,7 @@ class Fetcher:
     async def _follow(self, request: FetchRequest, trail: _Trail, patience: _Patience) -> FetchResult:
         url = wire_url(request.url)
         if url is None:
-            raise TransportError(Reason.BAD_URL, without_credentials(request.url)[:200])
+            raise TransportError(Reason.BAD_URL, without_secrets(request.url)[:200])
         for step in range(self.limits.max_redirects + 1):
             trail.reached(url)
             trail.too_slow = patience.until_first_byte()
@@ -209,10 +209,11 @@ def request_headers(request: FetchRequest, url: str, agent: Agent) -> tuple[tupl
     ]
     validators = request.validators
     # Validators belong to one address; sent to another they could call a different document unchanged.
-    if validators.url == url and validators.etag:
-        headers.append(("If-None-Match", validators.etag))
-    if validators.url == url and validators.last_modified:
-        headers.append(("If-Modified-Since", validators.last_modified))
+    etag, last_modified = _sendable(validators.etag), _sendable(validators.last_modified)
+    if validators.url == url and etag:
+        headers.append(("If-None-Match", etag))
+    if validators.url == url and last_modified:
+        headers.append(("If-Modified-Since", last_modified))
     credentials = _credentials(request.url)
     # A redirect must not carry them to another host, nor out of an encrypted connection.
     is_kept = host_of(request.url) == host_of(url) and (_is_plain(request.url) or not _is_plain(url))
@@ -235,7 +236,14 @@ def outcome_of(
     if body_hash == request.validators.body_hash:
         return Unchanged(validators=validators)
     media_type = header(response.headers, "content-type") or ""
-    document = Landed(source=request.source, url=url, media_type=media_type, arrived=now, body=body)
+    document = Landed(
+        source=request.source,
+        url=url,
+        media_type=media_type,
+        arrived=now,
+        body=body,
+        id_path=request.id_path,
+    )
     return Changed(document=document, validators=validators)
 
 
@@ -261,8 +269,8 @@ def refreshed(validators: Validators, response: Response) -> Validators:
 
 
 def _sendable(value: str | None) -> str:
-    """A validator that can go back exactly as it came; one that cannot would only be wrong."""
-    if not value or any(character in "\r\n\0" for character in value):
+    """A validator that can go back exactly as it came; one that cannot would only be wrong, or end the request."""
+    if not value or any(character < " " or character == "\x7f" for character in value):
         return ""
     try:
         value.encode("utf-8")

@@ -8,9 +8,10 @@ from feedweir.acquire.discover import Candidate, Confidence, discover
 from feedweir.errors import DocumentError
 
 _IS_PAGE = re.compile(
-    rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b",
+    rb"\s*+(?:<\?xml[^>]*+>\s*+)?+(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html|head|body)\b",
     re.IGNORECASE | re.DOTALL,
 )
+_FEED_ROOT = re.compile(rb"<((?:[A-Za-z][\w.-]*:)?(?:rss|feed|RDF))(?=[\s>])")
 _MOST_NAMED = 5
 _HINTS = {
     Confidence.DECLARED: "it advertises",
@@ -21,6 +22,16 @@ _HINTS = {
 
 def is_html_page(body: bytes) -> bool:
     return _IS_PAGE.match(body[:4096]) is not None
+
+
+def feed_in_page(body: bytes) -> bytes:
+    """The feed that a page is wrapped around, from its opening tag to its closing tag, or to the end of a page that is
+    cut off; empty when there is none."""
+    root = _FEED_ROOT.search(body)
+    if root is None:
+        return b""
+    end = body.rfind(b"</" + root[1] + b">", root.end())
+    return body[root.start() :] if end < 0 else body[root.start() : end] + b"</" + root[1] + b">"
 
 
 def html_page_error(body: bytes, url: str) -> DocumentError:

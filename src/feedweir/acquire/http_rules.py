@@ -106,11 +106,6 @@ def wire_url(text: str, base: str = "") -> str | None:
     return urlunsplit((parts.scheme.lower(), authority, path, quote(parts.query, safe=_SAFE), ""))
 
 
-def without_credentials(text: str) -> str:
-    """An address, or a text with addresses in it, without the user names and passwords that fetching needs."""
-    return _CREDENTIALS.sub(r"\1", text) if "@" in text else text
-
-
 @lru_cache(maxsize=1 << 16)
 def host_of(url: str) -> str:
     """The host that politeness is counted by; empty for what is no address."""
@@ -123,7 +118,6 @@ def host_of(url: str) -> str:
 _DIRECTIVE = re.compile(r'(?P<name>[\w-]+)(?:\s*=\s*(?:"(?P<quoted>[^"]*)"|(?P<plain>[^,;\s]*)))?')
 _LINK = re.compile(r"""<(?P<url>[^<>]*)>(?P<parameters>(?:\s*;\s*[^;,<>="]+(?:=\s*(?:"[^"]*"|[^;,"]*))?)*)""")
 _REL = re.compile(r';\s*rel\s*=\s*(?:"([^"]*)"|([^;,"\s]+))', re.IGNORECASE)
-_CREDENTIALS = re.compile(r"""(https?://)[^/?#\s'"<>]*@""", re.IGNORECASE)
 _SAFE = "!#$%&'()*+,/:;=?@[]~|^`{}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from feedweir.acquire.entries import Entry, Feed, entries_of
@@ -15,10 +16,17 @@ from feedweir.items.dates import date_of, epoch_us
 from feedweir.items.html import absolute, escaped, one_line, title_text
 from feedweir.items.model import FeedDescription
 
+_MAX_NAME_CHARS = 200
+"""Of the name of an extension, which is repeated in the names of all that is inside."""
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
-def read_json_feed(body: bytes, *, url: str, max_items: int) -> Feed:
+DOCUMENTS = "application/vnd.feedweir.documents+json"
+"""Under which a feed is landed whose items were made of JSON that is no feed. What each of them said as a whole is in
+a list of digests, `wholes`."""
+
+
+def read_json_feed(body: bytes, *, url: str, max_items: int, are_documents: bool = False) -> Feed:
     """The entries of a JSON feed."""
     document = _document(body)
     items = [item for item in _list(document.get("items")) if isinstance(item, dict)]
@@ -30,6 +38,8 @@ def read_json_feed(body: bytes, *, url: str, max_items: int) -> Feed:
     )
     base = url or _text(document.get("home_page_url"))
     entries = entries_of([_entry(item, base) for item in kept])
+    if are_documents:
+        entries.whole = [_text(whole) for whole in _list(document.get("wholes"))][: len(entries)]
     return Feed(_description(document), entries, _authors(document), warnings)
 
 
@@ -76,7 +86,7 @@ def _entry(item: dict[str, Any], base: str) -> Entry:
         updated_us=epoch_us(_text(item.get("date_modified"))),
         language=_text(item.get("language")),
         enclosures=tuple(_attachments(item, base)),
-        extensions=tuple(_extensions(item))[:MAX_EXTENSIONS],
+        extensions=tuple(islice(_extensions(item), MAX_EXTENSIONS)),
         base=base,
         raw=json.dumps(item, ensure_ascii=False).encode("utf-8", "replace"),
     )
@@ -107,13 +117,14 @@ def _extensions(item: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield f"json:{key}", _text(item[key])
     for key, value in item.items():
         if key.startswith("_"):
-            yield from _leaves(key[1:] or "x", value, depth=0)
+            yield from _leaves(key[1:_MAX_NAME_CHARS] or "x", value, depth=0)
 
 
 def _leaves(prefix: str, value: Any, depth: int) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict) and depth < 8:
         for key, inner in value.items():
-            yield from _leaves(f"{prefix}.{key}" if ":" in prefix else f"{prefix}:{key}", inner, depth + 1)
+            name = f"{prefix}.{key}" if ":" in prefix else f"{prefix}:{key}"
+            yield from _leaves(name[:_MAX_NAME_CHARS], inner, depth + 1)
     elif isinstance(value, list) and depth < 8:
         for inner in value:
             yield from _leaves(prefix, inner, depth + 1)

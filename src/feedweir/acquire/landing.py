@@ -1,8 +1,9 @@
 """The landing log: every document as it came, in the order it came.
 
-A directory of immutable Parquet files, `SEGMENT.parquet`, numbered 1, 2, 3, … without holes. The number of a
-document is decided here and nowhere else: the order of landing is the order of the stream. A segment appears
-by a rename after its bytes are on disk: a crash leaves either no segment or a whole one.
+A directory of immutable Parquet files, `SEGMENT.parquet`, numbered 1, 2, 3, …. The number of a document is decided
+here and nowhere else: the order of landing is the order of the stream. A segment appears by a rename after its bytes
+are on disk: a crash leaves either no segment or a whole one. Writers leave no number out and use none twice; where a
+segment is missing nevertheless, or damaged, the ones behind it are read all the same.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from feedweir import seals
 from feedweir.errors import LandingError
 from feedweir.items.numbering import MAX_DOCUMENTS_PER_SEGMENT, document_number
 from feedweir.items.schema import DOCUMENT_SCHEMA
@@ -30,6 +33,7 @@ MAX_SEGMENT_BYTES = 64 << 20
 
 _SUFFIX = ".parquet"
 _DIGITS = 12
+_REPEATING = ["source", "media_type"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +46,8 @@ class Landed:
     """The Content-Type header, parameters included."""
     arrived: datetime
     body: bytes
+    id_path: str = ""
+    """Where its items name their ids: landed with it, so that a replay identifies them as before."""
 
 
 @dataclass(slots=True, eq=False)
@@ -102,82 +108,116 @@ class LandingLog:
 
     def _land(self, documents: Sequence[Landed]) -> int:
         self.directory.mkdir(parents=True, exist_ok=True)
+        segment = 0
         with _exclusive(self.directory / "_lock"):
             for chunk in chunks(documents, self._max_segment_bytes):
-                self._write(self.latest() + 1, chunk)
-        return self._known
+                segment = self.latest() + 1
+                self._write(segment, chunk)
+        return segment
 
     def latest(self) -> int:
-        """The highest segment such that none below is missing, 0 for an empty log: a probe, not a listing."""
-        if self._known == 0:
-            self._known = self._hinted() or self._listed()
-        while self.path(self._known + 1).exists():
-            self._known += 1
-        return self._known
+        """The highest segment that was landed, 0 for an empty log: a probe, not a listing.
+
+        Any thread may ask while another writes: what is known is only ever set to a segment that was seen to exist.
+        """
+        latest = max(self._known, self._hinted())
+        if latest == 0:
+            latest = max(_numbers(self.directory), default=0)
+        while self.path(latest + 1).exists():
+            latest += 1
+        self._known = latest
+        return latest
 
     def read(self, segment: int) -> pa.Table:
         """The documents of a segment (`DOCUMENT_SCHEMA`), in landing order."""
         path = self.path(segment)
         try:
-            return pq.ParquetFile(path).read().cast(DOCUMENT_SCHEMA)
+            data = path.read_bytes()
         except FileNotFoundError as error:
             hint = f"the latest segment is {self.latest()}"
             raise LandingError(f"landing segment {segment} does not exist", hint=hint) from error
-        except (pa.ArrowException, OSError) as error:
+        try:
+            return _documents_in(data, path.name)
+        except (pa.ArrowException, OSError, ValueError) as error:
             hint = f"restore {path} from a backup"
             raise LandingError(f"landing segment {segment} is damaged: {error}", hint=hint) from error
 
     def segments(self, after: int, upto: int) -> range:
-        """The segments that exist with `after < segment <= upto`."""
+        """The numbers `after < segment <= upto` that were given to segments."""
         return range(max(after, 0) + 1, min(upto, self.latest()) + 1)
 
     def reach(self, after: int, max_bytes: int) -> int:
         """The last of the segments behind `after` that have no more bytes together, and at least the first of them."""
         last, size = after, 0
         for segment in self.segments(after, self.latest()):
-            size += self.path(segment).stat().st_size
+            size += self._size(segment)
             if last > after and size > max_bytes:
                 break
             last = segment
         return last
+
+    def write_empty(self, segment: int) -> None:
+        """Put an empty segment where one is missing or was damaged, so that nobody asks for it again."""
+        with _exclusive(self.directory / "_lock"):
+            self._put(segment, ())
+
+    def _size(self, segment: int) -> int:
+        try:
+            return self.path(segment).stat().st_size
+        except FileNotFoundError:
+            return 0  # whoever reads it will tell that it is missing
 
     def path(self, segment: int) -> Path:
         """Where a segment is, or will be."""
         return self.directory / f"{segment:0{_DIGITS}d}{_SUFFIX}"
 
     def _write(self, segment: int, documents: Sequence[Landed]) -> None:
+        self._put(segment, documents)
+        self._known = segment
+        self._hint(segment)
+
+    def _put(self, segment: int, documents: Sequence[Landed]) -> None:
         # Names that begin with an underscore are invisible to readers of the directory, Spark's included.
         temporary = self.directory / f"_{segment:0{_DIGITS}d}.tmp"
-        with temporary.open("wb") as file:
+        with temporary.open("w+b") as file:
             table = table_of(segment, documents)
-            pq.write_table(table, file, compression="zstd", use_dictionary=["source", "media_type"])
+            with pq.ParquetWriter(
+                file, table.schema, compression="zstd", use_dictionary=_REPEATING
+            ) as writer:
+                writer.write_table(table)
+                writer.add_key_value_metadata(seals.METADATA)
+            seals.seal(file, self.path(segment).name)
             file.flush()
             os.fsync(file.fileno())
         os.rename(temporary, self.path(segment))
         _sync_directory(self.directory)
-        self._known = segment
-        self._hint(segment)
 
     def _hint(self, segment: int) -> None:
         # Written after the segment is safe, so that a hint is at most behind, never ahead.
         temporary = self.directory / "_latest.tmp"
-        temporary.write_text(str(segment), encoding="ascii")
+        temporary.write_text(f"{segment} {_check_digits(segment)}", encoding="ascii")
         os.replace(temporary, self.directory / "_latest")
 
     def _hinted(self) -> int:
+        """The segment that was written last. Its number stays taken, also when the segment is gone; a hint without
+        check digits, as written earlier, is believed when there is such a segment."""
         try:
-            segment = int((self.directory / "_latest").read_text(encoding="ascii"))
+            number, *digits = (self.directory / "_latest").read_text(encoding="ascii").split()
+            segment = int(number)
         except (OSError, ValueError):
             return 0
-        return segment if self.path(segment).exists() else 0
+        is_known = digits == [_check_digits(segment)] if digits else self.path(segment).exists()
+        return segment if is_known else 0
 
-    def _listed(self) -> int:
-        """The end of the run that begins at the lowest segment, which is not 1 when old ones were retired."""
-        present = set(_numbers(self.directory))
-        segment = min(present, default=0)
-        while segment + 1 in present:
-            segment += 1
-        return segment
+
+def _check_digits(segment: int) -> str:
+    return f"{crc32(str(segment).encode()):08x}"
+
+
+def _documents_in(data: bytes, name: str) -> pa.Table:
+    if not seals.fits(data, name):
+        raise ValueError("its checksum does not fit")
+    return _complete(pq.ParquetFile(pa.BufferReader(data)).read())
 
 
 def table_of(segment: int, documents: Sequence[Landed]) -> pa.Table:
@@ -189,8 +229,16 @@ def table_of(segment: int, documents: Sequence[Landed]) -> pa.Table:
         "media_type": [document.media_type for document in documents],
         "arrived": [document.arrived for document in documents],
         "body": [document.body for document in documents],
+        "id_path": [document.id_path for document in documents],
     }
     return pa.table(columns, schema=DOCUMENT_SCHEMA)
+
+
+def _complete(documents: pa.Table) -> pa.Table:
+    """Documents as an older version wrote them, as we write them now."""
+    if "id_path" not in documents.schema.names:
+        documents = documents.append_column("id_path", pa.array([""] * len(documents), pa.string()))
+    return documents.cast(DOCUMENT_SCHEMA)
 
 
 def chunks(

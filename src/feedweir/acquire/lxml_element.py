@@ -9,7 +9,7 @@ from html import escape
 from lxml import etree
 
 from feedweir.acquire.names import names_of
-from feedweir.acquire.xml_element import MAX_TEXT_CHARS, Attributes, Said, XmlElement
+from feedweir.acquire.xml_element import MAX_TEXT_CHARS, Attributes, Said, XmlElement, check_namespaces
 
 _PREFIXED_TAG = re.compile(r"(</?)[A-Za-z_][\w.-]*:(?=[A-Za-z])")
 
@@ -48,6 +48,9 @@ class LxmlElement:
 
     @property
     def raw(self) -> bytes:
+        parent = self.element.getparent()
+        around = {} if parent is None else parent.nsmap
+        check_namespaces(sum(len(prefix or "") + len(uri) for prefix, uri in around.items()))
         return etree.tostring(self.element, encoding="utf-8", with_tail=False)
 
     def __iter__(self) -> Iterator[LxmlElement]:

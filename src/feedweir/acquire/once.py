@@ -10,9 +10,9 @@ from feedweir.acquire.addresses import AddressRule
 from feedweir.acquire.aiohttp_transport import AiohttpTransport
 from feedweir.acquire.exchange import Agent, Changed, Failed, FetchRequest, FetchResult, Reason
 from feedweir.acquire.fetch import Fetcher
-from feedweir.acquire.http_rules import without_credentials
 from feedweir.acquire.landing import Landed
 from feedweir.errors import DocumentError
+from feedweir.items.redact import without_secrets
 
 
 def fetch_once(url: str, *, agent: Agent, rule: AddressRule, clock: Callable[[], datetime]) -> Landed:
@@ -28,4 +28,4 @@ def fetch_once(url: str, *, agent: Agent, rule: AddressRule, clock: Callable[[],
         return outcome.document
     is_private = isinstance(outcome, Failed) and outcome.reason is Reason.FORBIDDEN_ADDRESS
     hint = "allow_private opens private addresses" if is_private else ""
-    raise DocumentError(f"{without_credentials(url)}: {outcome}", hint=hint)
+    raise DocumentError(f"{without_secrets(url)}: {outcome}", hint=hint)

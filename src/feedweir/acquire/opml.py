@@ -191,8 +191,8 @@ def _with_prefixes(root: Node) -> Node:
 
 
 def _undeclared(node: Node, known: frozenset[str]) -> Iterator[str]:
-    declared = (name.partition(":")[2] for name, _ in node.attributes if name.startswith("xmlns:"))
-    inside = known.union(declared)
+    declared = [name.partition(":")[2] for name, _ in node.attributes if name.startswith("xmlns:")]
+    inside = known.union(declared) if declared else known
     names = (node.name, *(name for name, _ in node.attributes))
     yield from (prefix for name in names if (prefix := prefix_of(name)) not in inside)
     for child in node.nodes:

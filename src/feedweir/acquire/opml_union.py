@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import replace
 
 from feedweir.acquire.opml import Opml, is_part, local_name, prefix_of, title_of, url_of
-from feedweir.acquire.xml_nodes import Attributes, Child, Node, appended
+from feedweir.acquire.xml_nodes import Aside, Attributes, Child, Node, appended
 
 
 def merged(old: Opml, new: Opml) -> Opml:
@@ -21,9 +22,14 @@ def merged(old: Opml, new: Opml) -> Opml:
         return new
     return Opml(
         _united(old.root, _aligned(new.root, old.root), old.root, 0),
-        old.before + tuple(aside for aside in new.before if aside not in old.before),
-        old.after + tuple(aside for aside in new.after if aside not in old.after),
+        _with_asides(old.before, new.before),
+        _with_asides(old.after, new.after),
     )
+
+
+def _with_asides(old: tuple[Aside, ...], new: tuple[Aside, ...]) -> tuple[Aside, ...]:
+    known = set(old)
+    return old + tuple(aside for aside in new if aside not in known)
 
 
 def _united(old: Node, new: Node, root: Node, depth: int) -> Node:
@@ -36,7 +42,7 @@ def _united(old: Node, new: Node, root: Node, depth: int) -> Node:
         if not places:
             more += [] if isinstance(child, str) else [child]
             continue
-        place = places.pop(0)
+        place = places.popleft()
         known = children[place]
         if isinstance(known, Node) and isinstance(child, Node) and _is_united(known, root):
             children[place] = _united(known, child, root, depth + 1)
@@ -44,11 +50,11 @@ def _united(old: Node, new: Node, root: Node, depth: int) -> Node:
     return appended(both, [*more, *_missing_lines(old, new)], depth=depth)
 
 
-def _places(node: Node, root: Node) -> dict[Hashable, list[int]]:
+def _places(node: Node, root: Node) -> dict[Hashable, deque[int]]:
     """By what they mean the places of an element's children."""
-    found: dict[Hashable, list[int]] = {}
+    found: dict[Hashable, deque[int]] = {}
     for place, child in enumerate(node.children):
-        found.setdefault(_meaning(child, node, root), []).append(place)
+        found.setdefault(_meaning(child, node, root), deque()).append(place)
     return found
 
 
@@ -125,7 +131,8 @@ def _unused(prefix: str, used: set[str]) -> str:
 
 def _renamed(node: Node, names: Mapping[str, str], *, is_root: bool = False) -> Node:
     """An element and all below it with other prefixes; a prefix that is declared further down is left alone there."""
-    inside = names if is_root else {p: now for p, now in names.items() if p not in _declarations(node)}
+    declared = {} if is_root else _declarations(node)
+    inside = {p: now for p, now in names.items() if p not in declared} if declared else names
     if all(prefix == now for prefix, now in inside.items()):
         return node
     return Node(

@@ -6,10 +6,10 @@ document is, the outcome is items or one `DocumentError` with a reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -18,8 +18,10 @@ from feedweir.acquire.documents import MEDIA_TYPE as DOCUMENT
 from feedweir.acquire.documents import read_document
 from feedweir.acquire.encodings import decoded
 from feedweir.acquire.entries import Feed
-from feedweir.acquire.html_page import html_page_error, is_html_page
-from feedweir.acquire.json_feed import read_json_feed
+from feedweir.acquire.generation import marked
+from feedweir.acquire.html_page import feed_in_page, html_page_error, is_html_page
+from feedweir.acquire.id_paths import identified
+from feedweir.acquire.json_feed import DOCUMENTS, read_json_feed
 from feedweir.acquire.last_resort import read_with_feedparser
 from feedweir.acquire.lxml_element import LxmlElement
 from feedweir.acquire.rows import COLUMNS, rows_of
@@ -48,6 +50,13 @@ class Limits:
 
 DEFAULT_LIMITS = Limits()
 
+Watch: TypeAlias = Callable[[int, int], None]
+"""Told the row and the size of each document before it is read, and in the end those of all together."""
+
+
+def _unwatched(row: int, size: int) -> None:
+    """Nobody limits what reading may cost."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedDocument:
@@ -71,37 +80,47 @@ class ParsedBatch:
 def parse(document: Document, *, limits: Limits = DEFAULT_LIMITS) -> ParsedDocument:
     """The feed and the items of one document; raises `DocumentError` when it is no feed."""
     feed = read_feed(document.body, media_type=document.media_type, url=document.url, limits=limits)
+    feed = identified(feed, document.id_path)
     rows = rows_of(feed)
     cells = zip(*[getattr(rows, name) for name in COLUMNS], strict=True)
     items = [_item(document, place, dict(zip(COLUMNS, row, strict=True))) for place, row in enumerate(cells)]
     return ParsedDocument(description=feed.description, items=tuple(items), warnings=feed.warnings)
 
 
-def parse_batch(documents: pa.RecordBatch | pa.Table, *, limits: Limits = DEFAULT_LIMITS) -> ParsedBatch:
+def parse_batch(
+    documents: pa.RecordBatch | pa.Table, *, limits: Limits = DEFAULT_LIMITS, watch: Watch = _unwatched
+) -> ParsedBatch:
     """The items of many documents as columns; a document that cannot be read is a failure and nothing
     more."""
     with uncollected():
-        return _parse_batch(documents, limits)
+        return _parse_batch(documents, limits, watch)
 
 
-def _parse_batch(documents: pa.RecordBatch | pa.Table, limits: Limits) -> ParsedBatch:
+def _parse_batch(documents: pa.RecordBatch | pa.Table, limits: Limits, watch: Watch) -> ParsedBatch:
     columns = ItemColumns()
     failures: list[tuple[int, str, str]] = []
     descriptions: list[tuple[str, FeedDescription]] = []
     warnings: list[tuple[int, str, str]] = []
-    for number, source, url, media_type, arrived_us, body in _documents(documents):
+    row = size = 0
+    rows_read = enumerate(_documents(documents))
+    for row, (number, source, url, media_type, arrived_us, id_path, body) in rows_read:
+        watch(row, len(body))
+        size += len(body)
         try:
-            feed = read_feed(body, media_type=media_type, url=url, limits=limits)
+            feed = identified(read_feed(body, media_type=media_type, url=url, limits=limits), id_path)
             rows = rows_of(feed)
         except DocumentError as error:
             failures.append((number, source, str(error)))
             continue
+        except MemoryError:  # what is left of the process is for its owner to judge
+            raise
         except Exception as error:  # what a hostile document found in our code is still only its own failure
             failures.append((number, source, f"the document could not be read: {error!r}"))
             continue
         columns.add(rows, source=source, first_seq=first_seq(number), arrived_us=arrived_us)
         descriptions.append((source, feed.description))
         warnings += [(number, source, warning) for warning in feed.warnings]
+    watch(row + 1, size)
     return ParsedBatch(
         items=columns.batch(),
         failures=tuple(failures),
@@ -124,19 +143,32 @@ def read_feed(body: bytes, *, media_type: str, url: str, limits: Limits) -> Feed
     text = decoded(body, media_type)
     start = text.body.lstrip()[:1]
     if start in (b"{", b"["):
-        feed = read_json_feed(text.body, url=url, max_items=max_items)
+        are_documents = media_type.startswith(DOCUMENTS)
+        feed = read_json_feed(text.body, url=url, max_items=max_items, are_documents=are_documents)
     else:
         feed = _read_xml(text.body.lstrip(), url, limits, max_items)
-    return feed.warned(text.warning)
+    return marked(feed, media_type).warned(text.warning)
 
 
 def _read_xml(body: bytes, url: str, limits: Limits, max_items: int) -> Feed:
     if is_html_page(body):
-        raise html_page_error(body, url)
+        return _read_wrapped(body, url, limits, max_items)
     tape = tape_of(body) if limits.max_depth >= MAX_DEPTH else None
     if tape is not None:
         return read_xml_feed(TapeElement(tape, 0), url=url, has_bases=tape.has_bases, max_items=max_items)
     return _read_tree(body, url, limits, max_items)
+
+
+def _read_wrapped(body: bytes, url: str, limits: Limits, max_items: int) -> Feed:
+    """A feed inside a page, or behind the doctype of one; raises `DocumentError` for any other page."""
+    inside = feed_in_page(body)
+    try:
+        feed = _read_xml(inside, url, limits, max_items) if inside else None
+    except DocumentError:
+        feed = None
+    if feed is None or not len(feed.entries):
+        raise html_page_error(body, url)
+    return feed.warned("the feed is inside an HTML page")
 
 
 def _read_tree(body: bytes, url: str, limits: Limits, max_items: int) -> Feed:
@@ -171,14 +203,14 @@ def _rescued(body: bytes, url: str, max_items: int) -> Feed | None:
     return read_with_feedparser(body, url=url, max_items=min(whole, max_items)) if whole else None
 
 
-def _documents(batch: pa.RecordBatch | pa.Table) -> Iterator[tuple[int, str, str, str, int, bytes]]:
+def _documents(batch: pa.RecordBatch | pa.Table) -> Iterator[tuple[int, str, str, str, int, str, bytes]]:
     """The rows of `DOCUMENT_SCHEMA`, bodies one at a time."""
     arrived = batch["arrived"].cast(pa.int64())
-    names = ("number", "source", "url", "media_type")
+    names = ("number", "source", "url", "media_type", "id_path")
     columns = [batch[name].to_pylist() for name in names]
     rows = zip(*columns, arrived.to_pylist(), batch["body"], strict=True)
-    for number, source, url, media_type, arrived_us, body in rows:
-        yield number, source, url or "", media_type or "", arrived_us, body.as_py() or b""
+    for number, source, url, media_type, id_path, arrived_us, body in rows:
+        yield number, source, url or "", media_type or "", arrived_us, id_path or "", body.as_py() or b""
 
 
 def _item(document: Document, place: int, row: dict[str, Any]) -> Item:

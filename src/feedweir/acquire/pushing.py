@@ -9,11 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from feedweir.acquire.canonical import json_digest
 from feedweir.acquire.documents import MEDIA_TYPE as DOCUMENT
 from feedweir.acquire.documents import document_of, is_rdf_text, rdf_xml_of, whole_text
+from feedweir.acquire.json_feed import DOCUMENTS
 from feedweir.acquire.landing import Landed
 from feedweir.acquire.parse import DEFAULT_LIMITS, parse, read_feed
 from feedweir.acquire.xml_feed import NO_FEED
@@ -51,23 +54,35 @@ _DATES = ("date_published", "date_modified")
 _WHAT = "push a feed, an item, a list of items, or a document"
 
 
-def pushed_document(source: str, body: bytes, media_type: str, now: datetime) -> Landed:
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """The document to land, and what should be told of it."""
+
+    document: Landed
+    warnings: tuple[str, ...]
+
+
+def pushed_document(source: str, body: bytes, media_type: str, now: datetime, id_path: str = "") -> Pushed:
     """The document to land; raises `DocumentError` for what cannot be read, or says nothing."""
     if is_rdf_text(media_type) or _is_linked(body):
         kind = media_type if is_rdf_text(media_type) else "application/ld+json"
         body, media_type = document_of(rdf_xml_of(body, kind)), DOCUMENT
     elif body.lstrip()[:1] in (b"{", b"["):
-        body, media_type = _feed_of(body), MEDIA_TYPE
+        body, media_type = _feed_of(body)
     elif body.strip() and b"<" not in body:
         raise DocumentError(
             "this is neither a JSON object or list nor XML, nor RDF by its Content-Type", hint=_WHAT
         )
     elif not _is_feed(body, media_type):
         body, media_type = document_of(body), DOCUMENT
-    document = Document(number=1, source=source, media_type=media_type, arrived=now, body=body)
-    if not parse(document).items:
+    document = Document(
+        number=1, source=source, media_type=media_type, arrived=now, body=body, id_path=id_path
+    )
+    parsed = parse(document)
+    if not parsed.items:
         raise DocumentError("there is no item in it", hint=_WHAT)
-    return Landed(source=source, media_type=media_type, arrived=now, body=body)
+    landed = Landed(source=source, media_type=media_type, arrived=now, body=body, id_path=id_path)
+    return Pushed(landed, parsed.warnings)
 
 
 def _is_feed(body: bytes, media_type: str) -> bool:
@@ -87,18 +102,22 @@ def _is_linked(body: bytes) -> bool:
     return body.lstrip()[:1] == b"{" and b'"@context"' in body[:2_000] and isinstance(_value(body), dict)
 
 
-def _feed_of(body: bytes) -> bytes:
-    """A JSON Feed as it is; an item, or items, as the JSON Feed that holds them."""
+def _feed_of(body: bytes) -> tuple[bytes, str]:
+    """A JSON Feed as it is; an item, or items, as the JSON Feed that holds them; with its media type."""
     value = _value(body)
     if isinstance(value, dict) and "version" in value and "items" in value:
-        return body
+        return body, MEDIA_TYPE
     if isinstance(value, dict) and isinstance(value.get("items"), list):
         value = value["items"]
     items = value if isinstance(value, list) else [value]
     if len(items) > MAX_ITEMS:
         raise DocumentError(f"there are {len(items)} items, and {MAX_ITEMS} may be pushed at a time")
-    feed = {"version": VERSION, "items": [_item(item, place) for place, item in enumerate(items, 1)]}
-    return json.dumps(feed, ensure_ascii=False).encode()
+    feed = {
+        "version": VERSION,
+        "items": [_item(item, place) for place, item in enumerate(items, 1)],
+        "wholes": [json_digest(item) for item in items],
+    }
+    return json.dumps(feed, ensure_ascii=False).encode(), DOCUMENTS
 
 
 def _value(body: bytes) -> Any:

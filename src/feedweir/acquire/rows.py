@@ -10,6 +10,10 @@ from feedweir.acquire.entries import Entries, Feed, File
 from feedweir.items.html import all_sanitised, are_web_links, is_web_link
 from feedweir.items.identity import Claim, fingerprints, identities
 
+_MAX_SHARED_AUTHORS = 20
+_MAX_SHARED_CHARS = 200
+"""What a feed says once for all of its entries is repeated in each of them."""
+
 
 @dataclass(slots=True)
 class Rows:
@@ -64,14 +68,16 @@ def _rows(feed: Feed) -> Rows:
     summaries, contents, inside = _made_safe(entries)
     authors = entries.authors
     if feed.authors:
-        authors = [said or feed.authors for said in authors]
-    language = feed.description.language
+        shared = tuple([name[:_MAX_SHARED_CHARS] for name in feed.authors[:_MAX_SHARED_AUTHORS]])
+        authors = [said or shared for said in authors]
+    language = feed.description.language[:_MAX_SHARED_CHARS]
     files = [tuple([url for url, _, _ in found]) if found else () for found in entries.enclosures]
     return Rows(
         entries.guid,
         fingerprints(
-            (title, summary, content, link, *people, "", *categories, "", *urls)
-            for title, summary, content, link, people, categories, urls in zip(
+            (whole,) if whole else (title, summary, content, link, *people, "", *categories, "", *urls)
+            for whole, title, summary, content, link, people, categories, urls in zip(
+                entries.whole,
                 entries.title,
                 summaries,
                 contents,

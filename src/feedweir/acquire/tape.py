@@ -12,7 +12,7 @@ import numpy as np
 
 from feedweir.acquire import tape_kernels as columns
 from feedweir.acquire.names import names_of
-from feedweir.acquire.xml_element import MAX_TEXT_CHARS, XML_BASE, XML_NAMESPACE, Attributes
+from feedweir.acquire.xml_element import MAX_TEXT_CHARS, XML_BASE, XML_NAMESPACE, Attributes, check_namespaces
 from feedweir.acquire.xml_kernels import PADDING
 
 MAX_TAPE_BYTES = 8 << 20
@@ -227,6 +227,7 @@ def _declared(attributes: dict[str, str]) -> dict[str, str]:
 def _scope(element: int, around: dict[str, str], declared: dict[str, str]) -> Scope:
     outside = {prefix: uri for prefix, uri in around.items() if prefix not in declared}
     prefixes = around | declared
+    check_namespaces(sum(len(prefix) + len(uri) for prefix, uri in prefixes.items()))
     return Scope(element, prefixes, _written(prefixes), _written(outside))
 
 

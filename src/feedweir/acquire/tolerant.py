@@ -12,21 +12,28 @@ from html.entities import html5
 from feedweir.items.xml_characters import legal
 
 _START = re.compile(r"<\?xml\b|<(?:[A-Za-z][\w.-]*:)?(?:rss|feed|RDF|channel)\b", re.IGNORECASE)
-_DECLARATION = re.compile(r"\s*<\?xml\b[^>]*\?>")
+_DECLARATION = re.compile(r"\s*+<\?xml\b[^>]*+(?<=\?)>")
+_STARTS_DOCTYPE = re.compile(r"<!DOCTYPE\b", re.IGNORECASE)
 _DOCTYPE = re.compile(
-    r"<!DOCTYPE\b(?:[^\[\]>\"']|\"[^\"]*\"|'[^']*')*(\[(?:[^\]\"']|\"[^\"]*\"|'[^']*')*\]\s*)?>",
+    r"<!DOCTYPE\b(?:[^\[\]>\"']|\"[^\"]*+\"|'[^']*+')*+(\[(?:[^\]\"']|\"[^\"]*+\"|'[^']*+')*+\]\s*+)?>",
     re.IGNORECASE,
 )
 _ENTITY_DECLARATION = re.compile(
-    r"<!ENTITY\s+([A-Za-z][\w.-]*)\s+(?:\"([^\"<&%]{0,200})\"|'([^'<&%]{0,200})')\s*>"
+    r"<!--.*?(?:-->|\Z)|"
+    r"<!ENTITY\s++([A-Za-z_][\w.-]*+)\s++(?:\"([^\"%]{0,2000}+)\"|'([^'%]{0,2000}+)')\s*+>",
+    re.DOTALL,
 )
 _ENTITY = re.compile(r"&(?:#(\d{1,8});|#[xX]([0-9a-fA-F]{1,6});|([A-Za-z][\w.-]{0,40});)?")
 _CDATA = re.compile(r"(<!\[CDATA\[.*?(?:\]\]>|\Z))", re.DOTALL)
-_AS_IT_IS = re.compile(r"(<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?-->|<\?.*?\?>)", re.DOTALL)
-_PROLOG = re.compile(r"(?:\s+|<!--.*?-->|<\?.*?\?>)*", re.DOTALL)
-_NESTED_ENTITY = re.compile(rb"<!ENTITY\s[^>\"']*(?:\"[^\"]*&[A-Za-z][^\"]*\"|'[^']*&[A-Za-z][^']*')")
+_AS_IT_IS = re.compile(r"(<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z))", re.DOTALL)
+_PROLOG = re.compile(r"(?:\s++|<!--.*?-->|<\?.*?\?>)*+", re.DOTALL)
+_ENTITY_VALUE = re.compile(rb"<!ENTITY\s[^<>\"']*+(?:\"([^\"]*+)\"|'([^']*+)')")
+_REFERENCE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z]")
+_NESTED_REFERENCE = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d{1,8}|#[xX][0-9a-fA-F]{1,6});)")
+_MAX_EXPANDED = 1_000_000
+"""Characters by which declared entities may make a document longer."""
 _XML_ENTITIES = frozenset(("amp", "lt", "gt", "quot", "apos"))
-_TAG = re.compile(r"<([A-Za-z_][\w.:-]*)((?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*)>")
+_TAG = re.compile(r"<([A-Za-z_][\w.:-]*+)((?:[^<>\"']|\"[^\"<]*+\"|'[^'<]*+')*+)>")
 _ATTRIBUTE = re.compile(
     r"([A-Za-z_][\w.:-]*)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|[“”]([^“”]*)[“”]|([^\s\"'“”]+)))?"
 )
@@ -35,21 +42,20 @@ _CLOSED_ENTRY = re.compile(r"</(?:[A-Za-z][\w.-]*:)?(?:item|entry)\s*>", re.IGNO
 
 def is_entity_bomb(body: bytes) -> bool:
     """Whether a document declares an entity by others: what grows without end when it is expanded."""
-    return b"<!ENTITY" in body[:100_000] and _NESTED_ENTITY.search(body, 0, 100_000) is not None
+    values = _ENTITY_VALUE.finditer(body, 0, 100_000) if b"<!ENTITY" in body[:100_000] else ()
+    return any(_REFERENCE.search(found[1] or found[2] or b"") is not None for found in values)
 
 
 def cured(text: str) -> str:
     """The document with its illnesses cured: ready for a parser that forgives only the rest."""
-    text = without_surroundings(text)
     declared: dict[str, str] = {}
-    doctype = _DOCTYPE.search(text, 0, 100_000)
+    start = _STARTS_DOCTYPE.search(text, 0, 100_000)
+    doctype = _DOCTYPE.match(text, start.start(), 100_000) if start is not None else None
     if doctype is not None:
         declared = _declared_entities(doctype[1] or "")
         text = text[: doctype.start()] + text[doctype.end() :]
-    parts = _CDATA.split(legal(text))
-    return "".join(
-        part if part.startswith("<![CDATA[") else _with_known_entities(part, declared) for part in parts
-    )
+    text = without_surroundings(text)
+    return _with_known_entities(_CDATA.split(legal(text)), declared)
 
 
 def with_entities(text: str) -> str:
@@ -61,10 +67,7 @@ def with_entities(text: str) -> str:
     if doctype is not None:
         declared = _declared_entities(doctype[1] or "")
         text = text[: doctype.start()] + text[doctype.end() :]
-    parts = _AS_IT_IS.split(legal(text))
-    return "".join(
-        _with_known_entities(part, declared) if number % 2 == 0 else part for number, part in enumerate(parts)
-    )
+    return _with_known_entities(_AS_IT_IS.split(legal(text)), declared)
 
 
 def with_sound_tags(text: str) -> str:
@@ -94,31 +97,50 @@ def without_surroundings(text: str) -> str:
     now."""
     start = _START.search(text)
     text = text[start.start() :] if start is not None else text.lstrip()
-    return _DECLARATION.sub("", text, count=1)
+    declaration = _DECLARATION.match(text)
+    return text[declaration.end() :] if declaration is not None else text
 
 
 def _declared_entities(subset: str) -> dict[str, str]:
-    """Entities that a document declares for itself, when they stand for plain text; no other kind is ever
-    expanded."""
-    return {name: one or two for name, one, two in _ENTITY_DECLARATION.findall(subset)}
+    """Entities that a document declares with a value of its own; no other kind is ever expanded. The first
+    declaration of a name counts."""
+    found = _ENTITY_DECLARATION.findall(subset)
+    values = {name: one or two for name, one, two in reversed(found) if name}
+    return {
+        name: value
+        for name, value in values.items()
+        if name not in _XML_ENTITIES and _NESTED_REFERENCE.search(value) is None
+    }
 
 
-def _with_known_entities(text: str, declared: dict[str, str]) -> str:
-    return _ENTITY.sub(lambda match: _entity(match, declared), text) if "&" in text else text
+def _with_known_entities(parts: list[str], declared: dict[str, str]) -> str:
+    """The parts of a text joined, with entities put in; every second part is left as it is."""
+    left = _MAX_EXPANDED  # for all parts together, or else many short parts would have no bound
+
+    def put_in(match: re.Match[str]) -> str:
+        nonlocal left
+        value = declared.get(match[3]) if left > 0 else None
+        left -= len(value or "")
+        return _entity(match) if value is None else value
+
+    return "".join(
+        _ENTITY.sub(put_in, part) if place % 2 == 0 and "&" in part else part
+        for place, part in enumerate(parts)
+    )
 
 
-def _entity(match: re.Match[str], declared: dict[str, str]) -> str:
+def _entity(match: re.Match[str]) -> str:
     """A reference that XML knows; an ampersand that is none is itself."""
     decimal, hexadecimal, name = match.groups()
     if decimal or hexadecimal:
         point = int(decimal) if decimal else int(hexadecimal, 16)
         is_character = point < 0x110000 and bool(legal(chr(point)))
-        return match[0] if is_character else ""
+        return f"&#{point};" if is_character else ""
     if name is None:
         return "&amp;"
     if name in _XML_ENTITIES:
         return match[0]
-    characters = declared.get(name) or html5.get(f"{name};")
+    characters = html5.get(f"{name};")
     if characters is None:
         return f"&amp;{name};"
     return "".join(f"&#{ord(character)};" for character in characters)

@@ -5,13 +5,26 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from feedweir.errors import DocumentError
+
 Attributes = Mapping[str, str]
 """By name; a name with a namespace is `{namespace}name`."""
 
 MAX_TEXT_CHARS = 1 << 20
 """Longer texts are cut."""
+MAX_NAMESPACE_CHARS = 8192
+"""Of the declarations in force where entries stand: each entry repeats them in its own XML."""
 XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 XML_BASE, XML_LANG = f"{{{XML_NAMESPACE}}}base", f"{{{XML_NAMESPACE}}}lang"
+
+
+def check_namespaces(chars: int) -> None:
+    """Refuse a document whose declarations would make it many times as long."""
+    if chars > MAX_NAMESPACE_CHARS:
+        raise DocumentError(
+            f"the document declares namespaces of more than {MAX_NAMESPACE_CHARS} characters around its entries",
+            hint="feeds have no use for so many; ask the publisher",
+        )
 
 
 class XmlElement(Protocol):

@@ -144,7 +144,7 @@ def _description(channel: _Holder) -> FeedDescription:
         key, address = element.key, element.attributes.get("href")
         if key == "atom:link" or (key == "link" and address):
             relation = element.attributes.get("rel", "alternate")
-            links.setdefault(relation, absolute(address or "", channel.base))
+            links.setdefault(relation, absolute(address or element.text, channel.base))
         else:
             said.setdefault(key, element)
     return FeedDescription(

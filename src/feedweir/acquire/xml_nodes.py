@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import TypeAlias
 from xml.parsers import expat
 
@@ -75,12 +76,10 @@ def write_xml(document: XmlDocument) -> str:
 def joined(children: Iterator[Child]) -> tuple[Child, ...]:
     """Children with neighbouring texts made one, and empty ones left out."""
     found: list[Child] = []
-    for child in children:
-        if isinstance(child, str) and found and isinstance(found[-1], str):
-            found[-1] += child
-        elif child != "":
-            found.append(child)
-    return tuple(found)
+    for is_text, group in groupby(children, lambda child: isinstance(child, str)):
+        run = list(group)
+        found += ["".join(map(str, run))] if is_text else run
+    return tuple(child for child in found if child != "")
 
 
 def appended(node: Node, more: Sequence[Child], *, depth: int) -> Node:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from feedweir.acquire.parse import ParsedBatch, parse_batch
+from feedweir.acquire.parse import ParsedBatch
 from feedweir.engine.batches import SourceReport, part_of
 from feedweir.engine.seen import NO_SIGHTINGS, Seen, Sightings, keys_of
 from feedweir.items.model import FeedDescription
@@ -33,9 +33,8 @@ class News:
     sources: dict[str, SourceReport]
 
 
-def find_news(documents: pa.RecordBatch, seen: dict[int, Seen]) -> News:
-    """Parse documents, and keep the items that were not seen before or have changed since."""
-    parsed = parse_batch(documents)
+def find_news(documents: pa.RecordBatch, parsed: ParsedBatch, seen: dict[int, Seen]) -> News:
+    """Of what documents say the items that were not seen before or have changed since."""
     items = _in_order(parsed.items)
     named = items.column("source").dictionary_encode()
     places = named.indices.to_numpy(zero_copy_only=False)

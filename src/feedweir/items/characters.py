@@ -58,6 +58,7 @@ _FORMATS_THAT_SEPARATE = frozenset(
     [0x200B, *range(0x0600, 0x0606), 0x06DD, 0x070F, 0x0890, 0x0891, 0x08E2, 0x110BD]
 )
 _CODE_POINTS = 0x110000
+_MAX_MARKS = 30
 _TABLE_END = 0x20000
 """Below it code points are looked at one by one; above are Han characters, unassigned ones and a few
 others."""
@@ -72,11 +73,27 @@ def folded(text: str) -> str:
     enough."""
     if text.isascii():
         return text.lower()
+    if len(text) > _MAX_MARKS:
+        text = _with_few_marks(text)
     once = fold_once(text)
     again = fold_once(once)
     while once != again:
         once, again = again, fold_once(again)
     return once
+
+
+def _with_few_marks(text: str) -> str:
+    """The text without the marks that stand after thirty others, the bound of Unicode's stream-safe text.
+
+    To put n marks in order takes time in proportion to n squared, and no script needs so many.
+    """
+    kept: list[str] = []
+    marks = 0
+    for character in text:
+        marks = marks + 1 if combining(character) else 0
+        if marks <= _MAX_MARKS:
+            kept.append(character)
+    return "".join(kept)
 
 
 def kind_of(character: str) -> int:

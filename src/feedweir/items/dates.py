@@ -1,13 +1,14 @@
 """Dates of every shape that feeds contain → a moment in UTC.
 
 `epoch_us` is for bulk work, `date_of` for people. The common shapes (RFC 822, ISO 8601) take a microsecond
-or two; everything else is taken apart into numbers and names. A date without a zone is in UTC; a date that
-names no day of the calendar is no date.
+or two; everything else is taken apart into numbers and names. Digits of every script count. A date without a
+zone is in UTC; a date that names no day of the calendar is no date, nor is a year that only another calendar has.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
@@ -15,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 from feedweir.items.date_kernels import UNKNOWN, read_moments
-from feedweir.items.date_names import MONTHS, ZONES
+from feedweir.items.date_names import AFTERNOON, FORENOON, MONTHS, ZONES, folded
 
 _ZEROS = "\0" * 33
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -31,10 +32,18 @@ _ENGLISH = {
     for name in ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 }
 _TIME = re.compile(
+    rf"(?:({'|'.join(FORENOON + AFTERNOON)})\s*)?"
     r"(?<![\d:])(\d{1,2})[:.h](\d{2})(?:[:.](\d{1,2}))?(?:[.,](\d{1,9}))?(?![\d:])"
-    r"\s*([AaPp])?(?:\.?[Mm]\.?(?![A-Za-z]))?"
+    # Only an `m` makes AM or PM of a letter that stands apart: `12:00 P` and `12:00 PST` name zones.
+    r"(?:(?:\s*([apπμ])\.?\s?[mμ]|([ap])|\s*([صم]))(?![^\W\d_])\.?)?",
+    re.IGNORECASE,
 )
-_OFFSET = re.compile(r"(?:GMT|UTC|UT)?\s*([+\-−])\s?(\d{1,2}):?(\d{2})?\s*(?:\(|\[|$)", re.IGNORECASE)
+_OFFSET = re.compile(
+    r"(GMT|UTC|UT)?\s*(?<!\d)([+\-−–])\s?(\d{1,2}?)(?::?(\d{2}))?(?![\d:])(\s*(?:[(\[]|$))?", re.IGNORECASE
+)
+_MAX_OFFSET_H = 15
+_FOREIGN_YEARS = range(1800, 2200)
+"""Years that are taken for those of our calendar where digits of another script are used: 1403 is Persian."""
 _YEAR_FIRST = re.compile(
     r"(?<!\d)(\d{4})\s*[-/.年년]\s*(\d{1,2})(?:\s*[-/.月월]\s*(\d{1,2})\s*[日일]?)?(?!\d)"
 )
@@ -102,11 +111,25 @@ def _days(text: str) -> int:
 def _any_shape(text: str) -> int | None:
     if not text or len(text) > _MAX_CHARS:
         return None
+    plain = text if text.isascii() else _plain(text)
     for shape in _SHAPES:
-        moment = shape(text)
+        moment = shape(plain)
         if moment is not None:
-            return _microseconds(moment)
+            is_ours = text.isascii() or moment.year in _FOREIGN_YEARS
+            return _microseconds(moment) if is_ours else None
     return None
+
+
+def _plain(text: str) -> str:
+    """The text with the digits and the punctuation of ASCII."""
+    characters = unicodedata.normalize("NFC", text).translate(_PUNCTUATION)
+    return "".join(
+        [str(unicodedata.decimal(each)) if each.isdecimal() else each for each in characters]
+    ).strip()
+
+
+_PUNCTUATION = str.maketrans("：／．，،", ":/.,,", "\u200e\u200f\u061c")
+"""Wide and Arabic signs; marks of writing direction are left out."""
 
 
 def _microseconds(moment: datetime) -> int:
@@ -163,8 +186,9 @@ def _numbered_months(text: str) -> datetime | None:
 
 def _named_months(text: str) -> datetime | None:
     """Every order of day, month name and year, with any weekday, wrong or right, in any known language."""
-    for name in _NAMES.finditer(text):
-        month = MONTHS.get(name[0].lower())
+    # The last name counts: in `mar 10 nov 2020` the first is a Tuesday.
+    for name in reversed(list(_NAMES.finditer(text))):
+        month = MONTHS.get(folded(name[0]))
         if month is None:
             continue
         before = _DAY_BEFORE_NAME.search(text[: name.start()])
@@ -190,12 +214,13 @@ def _with_clock(text: str, day: datetime, start: int) -> datetime | None:
     clock = _TIME.search(text, start) or _TIME.search(text)
     if clock is None:
         return day.replace(tzinfo=UTC)
-    hour, minute, second = int(clock[1]), int(clock[2]), min(int(clock[3] or 0), 59)
-    if clock[5]:
-        hour = hour % 12 + (12 if clock[5] in "Pp" else 0)
+    hour, minute, second = int(clock[2]), int(clock[3]), min(int(clock[4] or 0), 59)
+    half = clock[1] or clock[6] or clock[7] or clock[8]
+    if half:
+        hour = hour % 12 + (12 if half.lower() in AFTERNOON else 0)
     if hour > 24 or minute > 59:
         return None
-    fraction = timedelta(microseconds=int((clock[4] or "0")[:6].ljust(6, "0")))
+    fraction = timedelta(microseconds=int((clock[5] or "0")[:6].ljust(6, "0")))
     local = day + timedelta(hours=hour, minutes=minute, seconds=second) + fraction
     return (local - timedelta(minutes=_offset_min(text[clock.end() :]))).replace(tzinfo=UTC)
 
@@ -203,10 +228,11 @@ def _with_clock(text: str, day: datetime, start: int) -> datetime | None:
 def _offset_min(text: str) -> int:
     """Minutes from UTC that the rest of a date names; a name that nobody knows is UTC."""
     rest = text.strip()
-    match = _OFFSET.search(rest)
-    if match is not None:
-        minutes = int(match[2]) * 60 + int(match[3] or 0)
-        return minutes if match[1] == "+" else -minutes
+    for match in _OFFSET.finditer(rest):
+        is_plain = match[1] or match[4] or match[5] is not None
+        if is_plain and int(match[3]) <= _MAX_OFFSET_H:
+            minutes = int(match[3]) * 60 + int(match[4] or 0)
+            return minutes if match[2] == "+" else -minutes
     zones = (ZONES.get(name[0].lower()) for name in _NAMES.finditer(rest))
     return next((zone for zone in zones if zone is not None), 0)
 

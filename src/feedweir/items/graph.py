@@ -11,7 +11,7 @@ The subject is the item's address (`rdf:about`, else its link, else its identity
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Literal, NamedTuple
 from urllib.parse import quote
@@ -24,7 +24,8 @@ from feedweir.items.namespaces import NAMESPACES
 
 _IS_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|\\^`]+")
 _DECLARED = re.compile(r"""\bxmlns:([A-Za-z_][\w.-]*)\s*=\s*["']([^"'<>\s]+)["']""")
-_RDF_ITEM = re.compile(r"""<(?:[\w.-]+:)?item\b[^>]*\b(?:[\w.-]+:)?about\s*=""")
+_ITEM = re.compile(r"<(?:[\w.-]+:)?item\b[^>]*+")
+_ABOUT = re.compile(r"[\s:]about\s*=")
 _RDF_DOCUMENT = re.compile(r"<(?:[\w.-]+:)?RDF\b")
 _XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
@@ -51,9 +52,14 @@ def triples_of(item: Item) -> tuple[Statement, ...]:
     attributes."""
     raw = item.raw.lstrip()
     is_document = _RDF_DOCUMENT.match(raw) is not None
-    own = _own_triples(item, is_document=is_document) if is_document or _RDF_ITEM.match(raw) else []
+    own = _own_triples(item, is_document=is_document) if is_document or _is_rdf_item(raw) else []
     subject = own[0].subject if own else subject_of(item)
     return tuple(dict.fromkeys([*own, *_mapped(item, subject, has_own=bool(own))]))
+
+
+def _is_rdf_item(raw: str) -> bool:
+    tag = _ITEM.match(raw)
+    return tag is not None and _ABOUT.search(tag[0]) is not None
 
 
 def subject_of(item: Item) -> Node:
@@ -91,8 +97,9 @@ def _node(term: object) -> Node:
 
 
 def _mapped(item: Item, subject: Node, *, has_own: bool) -> Iterator[Statement]:
+    declared = dict(_DECLARED.findall(item.raw)) if item.extensions else {}
     for name, values in _said(item, has_own=has_own):
-        predicate = _predicate(name, item.raw)
+        predicate = _predicate(name, declared)
         if predicate is not None:
             yield from (Statement(subject, predicate, value) for value in values)
 
@@ -126,9 +133,9 @@ def _moments(moment: datetime | None) -> list[Node]:
     return [] if moment is None else [Node("literal", moment.isoformat(), NAMESPACES["xsd"] + "dateTime")]
 
 
-def _predicate(name: str, raw: str) -> Node | None:
+def _predicate(name: str, declared: Mapping[str, str]) -> Node | None:
     """The IRI of a prefixed name: of a namespace known here, or declared by the item itself."""
     prefix, _, local = name.partition(":")
-    namespace = NAMESPACES.get(prefix) or dict(_DECLARED.findall(raw)).get(prefix, "")
+    namespace = NAMESPACES.get(prefix) or declared.get(prefix, "")
     iri = f"{namespace}{'' if namespace.endswith(('/', '#', ':')) else '#'}{local}"
     return Node("iri", iri) if namespace and _IS_IRI.fullmatch(iri) else None

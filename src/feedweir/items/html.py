@@ -3,13 +3,17 @@
 `sanitised` gives what nh3 gives, but asks nh3 only for text that has tags: text without them is decoded and
 escaped here, which is the same and faster (a test compares both). `all_sanitised` is for many texts at once: what
 most HTML looks like is made safe by a kernel, which declines the rest; a test compares it with `sanitised`.
+HTML that was made to be slow (`items/markup_bounds.py`) is shown as its plain text.
+
+Everything here takes time in proportion to its input, whatever the input: where a search for an end might fail again
+and again, it is looked for once, from behind.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from html import unescape
+from html import unescape as _unescaped
 from typing import Any
 from urllib.parse import urljoin
 
@@ -18,20 +22,28 @@ import numpy as np
 
 from feedweir.items.html_kernels import END, MAX_GROWTH, clean_texts
 from feedweir.items.html_link_kernels import DECLINED, RELATIVE
+from feedweir.items.markup_bounds import is_too_complex
 
 _END, _DECLINED, _RELATIVE = chr(END), chr(DECLINED), chr(RELATIVE)
 _NO_LINKS: Sequence[str] = ()
 _CLEANER = nh3.Cleaner(link_rel=None)
-_WEB_LINK = re.compile(r"https?://[^\s/?#]+\S*\Z")
-_WEB_LINKS = re.compile(r"(?:https?://[^\s/?#]+\S*\n)*https?://[^\s/?#]+\S*\Z")
+_WEB_LINK = re.compile(r"https?://[^\s/?#]\S*+\Z")
+_WEB_LINKS = re.compile(r"https?://[^\s/?#]\S*+(?:\nhttps?://[^\s/?#]\S*+)*+\Z")
 _MARKED_URL = re.compile(f'{_RELATIVE}([^"]*)')
 _URL_ATTRIBUTES = (' href="', ' src="', ' cite="')
 _IS_ABSOLUTE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
-_TAG = re.compile(r"<!--.*?-->|</?[a-zA-Z][^<>]*>", re.DOTALL)
+_TAG = re.compile(r"</?[a-zA-Z][^<>]*+>")
+_TAG_OR_COMMENT = re.compile(rf"<!--.*?-->|{_TAG.pattern}", re.DOTALL)
 _BLOCK_TAG = re.compile(
-    r"</?(?:p|br|div|li|ul|ol|tr|td|th|h[1-6]|blockquote|pre|table|hr)\b[^>]*>", re.IGNORECASE
+    r"</?(?:p|br|div|li|ul|ol|tr|td|th|h[1-6]|blockquote|pre|table|hr)\b[^>]*+>", re.IGNORECASE
 )
 _HIDDEN = re.compile(r"<(script|style)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+_IS_FOREIGN = re.compile(r"<(?:svg|math)\b", re.IGNORECASE)
+_NAMED_TAG = re.compile(r"</?([a-zA-Z][^\s<>/]*+)[^<>]*+>")
+_KNOWN_TAGS = nh3.ALLOWED_TAGS | {"script", "style"}
+_FOREIGN_TEXTS = frozenset(("svg", "math", "title", "desc", "text"))
+_LONG_REFERENCE = re.compile(r"&#(?:([0-9]{8,})|[xX]([0-9a-fA-F]{8,}));?")
+_MAX_BASE_CHARS = 2048
 _NOT_HTML_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\r]")
 
 
@@ -39,7 +51,19 @@ def sanitised(html: str, *, base: str = "") -> str:
     """HTML without anything that acts; relative links become absolute when there is a `base`."""
     if "<" not in html:
         return _without_tags(html) if "&" in html else html
+    if _IS_FOREIGN.search(html):
+        html = _NAMED_TAG.sub(_without_foreign, html)
+    if is_too_complex(html):
+        return escaped(text_of(html))
     return _with_base(str(_CLEANER.clean(html)), base)
+
+
+def _without_foreign(tag: re.Match[str]) -> str:
+    """A tag of HTML as it is; nothing for one of SVG or MathML, which nh3 would drop together with its text."""
+    name = tag[1].lower()
+    if name in _KNOWN_TAGS:
+        return tag[0]
+    return " " if name in _FOREIGN_TEXTS else ""
 
 
 def all_sanitised(htmls: Sequence[str], *, bases: Sequence[str]) -> tuple[list[str], list[Sequence[str]]]:
@@ -104,14 +128,16 @@ def _urls(html: str, attributes: tuple[str, ...]) -> list[tuple[int, int]]:
     """Where the values of these attributes stand in sanitised HTML, in order."""
     found = []
     for attribute in attributes:
-        at = html.find(attribute)
+        at, seen, is_in_tag = html.find(attribute), 0, False
         while at >= 0:
             first = at + len(attribute)
             last = html.find('"', first)
             # text may quote such an attribute, but there the last bracket before it closes a tag
-            if html.rfind("<", 0, at) > html.rfind(">", 0, at):
+            opened, closed = html.rfind("<", seen, at), html.rfind(">", seen, at)
+            is_in_tag = opened > closed if opened != closed else is_in_tag
+            if is_in_tag:
                 found.append((first, last))
-            at = html.find(attribute, last)
+            at, seen = html.find(attribute, last), at
     found.sort()
     return found
 
@@ -120,6 +146,17 @@ def _without_tags(text: str) -> str:
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return escaped(_NOT_HTML_TEXT.sub("", unescape(text)))
+
+
+def unescape(text: str) -> str:
+    """Text with its references to characters put in, whatever numbers they have."""
+    return _unescaped(_LONG_REFERENCE.sub(_short_reference, text) if "&#" in text else text)
+
+
+def _short_reference(match: re.Match[str]) -> str:
+    """Zeros do not count; there is no character with more digits than are left."""
+    mark, digits = ("", match[1]) if match[1] else ("x", match[2])
+    return f"&#{mark}{digits.lstrip('0')[:7] or '0'};"
 
 
 def escaped(text: str) -> str:
@@ -132,9 +169,10 @@ def _joined(base: str, url: str) -> str:
 
 
 def absolute(url: str, base: str) -> str:
-    """A link as it stands in a document, made absolute; unchanged where that cannot be done."""
+    """A link as it stands in a document, made absolute; unchanged where that cannot be done, and where the base is so
+    long that all links together would be longer than any document."""
     url = url.strip()
-    if not url or not base or _IS_ABSOLUTE.match(url):
+    if not url or not base or len(base) > _MAX_BASE_CHARS or _IS_ABSOLUTE.match(url):
         return url
     try:
         return urljoin(base, url)
@@ -164,8 +202,26 @@ def are_web_links(urls: Sequence[str]) -> bool:
 def text_of(html: str) -> str:
     """The text a reader would see, in one line."""
     if "<" in html:
-        html = _TAG.sub("", _BLOCK_TAG.sub(" ", _HIDDEN.sub(" ", html)))
+        html = _without_inline_tags(_without_block_tags(_HIDDEN.sub(" ", html)))
     return one_line(unescape(html) if "&" in html else html)
+
+
+def _without_block_tags(html: str) -> str:
+    end = html.rfind(">") + 1
+    return _BLOCK_TAG.sub(" ", html[:end]) + html[end:]
+
+
+def _without_inline_tags(html: str) -> str:
+    """Comments go as well; behind the last end of one, none can end."""
+    last = html.rfind("-->")
+    if last < 0:
+        return _TAG.sub("", html)
+    return _TAG_OR_COMMENT.sub("", html[: last + 3]) + _TAG.sub("", html[last + 3 :])
+
+
+def _has_tag(text: str) -> bool:
+    comment = text.find("<!--")
+    return _TAG.search(text) is not None or (comment >= 0 and text.find("-->", comment + 4) >= 0)
 
 
 def one_line(text: str) -> str:
@@ -207,7 +263,7 @@ def title_text(title: str) -> str:
     if "<" not in title and "&" not in title:
         return one_line(title)
     once = text_of(title)
-    return text_of(once) if _TAG.search(once) or _ENTITY.search(once) else once
+    return text_of(once) if _has_tag(once) or _ENTITY.search(once) else once
 
 
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#x[0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,30});")

@@ -9,7 +9,7 @@ what was fetched before.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -55,10 +55,10 @@ def identities(claims: Sequence[Claim]) -> list[str | None]:
     if len(set(names)) == len(names):
         return list(names)
     prints: defaultdict[str, set[int]] = defaultdict(set)
-    links: defaultdict[str, list[str]] = defaultdict(list)
+    links: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for name, claim in zip(names, claims, strict=True):
         if claim.fingerprint not in prints[name]:
-            links[name].append(claim.link)
+            links[name][claim.link] += 1
         prints[name].add(claim.fingerprint)
     return _without_repetitions(
         name if len(prints[name]) == 1 else _told_apart(name, claim, links[name])
@@ -66,9 +66,9 @@ def identities(claims: Sequence[Claim]) -> list[str | None]:
     )
 
 
-def _told_apart(name: str, claim: Claim, links: list[str]) -> str:
+def _told_apart(name: str, claim: Claim, links: Counter[str]) -> str:
     """A repeated name with what distinguishes this item among those of that name."""
-    is_only_one = claim.link and claim.link != name and links.count(claim.link) == 1
+    is_only_one = claim.link and claim.link != name and links[claim.link] == 1
     return f"{name} {claim.link if is_only_one else _content_name(claim)}"
 
 

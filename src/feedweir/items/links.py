@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import islice
 
 _PARTS = re.compile(r"(?:([a-z][a-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?", re.IGNORECASE)
 _HOST = re.compile(r"(?:[^\s/?#:@.]+\.)+[^\s/?#:@.]+(?::\d+)?\.?|localhost(?::\d+)?", re.IGNORECASE)
@@ -25,12 +26,20 @@ _TRACKING = re.compile(
 )
 """What tells where a reader came from, by the names that analytics and mailing programs give it; what may mean
 something to a page (`ref`, `source`) is not among it."""
+_MAX_HOST_CHARS = 253
+"""No name that is looked up is longer."""
+_MAX_OPENINGS, _MAX_OPENING_CHARS = 64, 2048
+"""A link has as many openings as separators, each as long as what is before it: a hostile one has too many."""
+_MAX_CACHED_CHARS = 2048
 _DEFAULT_PORTS = {"http": ":80", "https": ":443", "": ":80"}
 
 
-@lru_cache(maxsize=65536)
 def canonical_url(url: str) -> str:
     """The one spelling of a URL; a URL that is not of the web keeps its scheme."""
+    return _known_canonical(url) if len(url) <= _MAX_CACHED_CHARS else _canonical(url)
+
+
+def _canonical(url: str) -> str:
     url = url.strip()
     match = _PARTS.match(f"//{url}" if _BARE.match(url) else url)
     if match is None:
@@ -46,21 +55,29 @@ def canonical_url(url: str) -> str:
     return _host(authority, _DEFAULT_PORTS[scheme]) + path.rstrip("/") + (f"?{kept}" if kept else "")
 
 
+_known_canonical = lru_cache(maxsize=65536)(_canonical)
+
+
 def host_of(url: str) -> str:
     """The host that a URL leads to, without `www.` and port; empty when it leads to none."""
     head = re.split(r"[/?]", canonical_url(url), maxsplit=1)[0]
-    return re.sub(r":\d+$", "", head) if _HOST.fullmatch(head) else ""
+    return re.sub(r":\d+$", "", head) if is_host(head) else ""
 
 
 def is_host(text: str) -> bool:
     """Whether a text names a host and nothing more: `example.org`, but not `http://example.org/`."""
-    return _HOST.fullmatch(text.strip()) is not None
+    text = text.strip()
+    return len(text) <= _MAX_HOST_CHARS and _HOST.fullmatch(text) is not None
 
 
 def openings_of(url: str) -> tuple[str, ...]:
-    """The canonical URLs that this one continues, itself last: `a.org`, `a.org/b` and `a.org/b?c` of the last."""
+    """The canonical URLs that this one continues, itself last: `a.org`, `a.org/b` and `a.org/b?c` of the last.
+
+    Of a very long one only the first are told.
+    """
     canonical = canonical_url(url)
-    ends = [match.start() for match in re.finditer(r"[/?&]", canonical)]
+    found = re.finditer(r"[/?&]", canonical[:_MAX_OPENING_CHARS])
+    ends = [match.start() for match in islice(found, _MAX_OPENINGS)]
     return (*(canonical[:end] for end in ends if end), canonical) if canonical else ()
 
 

@@ -90,3 +90,5 @@ class Document:
     """The Content-Type header, parameters included."""
     arrived: datetime
     body: bytes
+    id_path: str = ""
+    """Where its items name their ids, when its registration says so; see `acquire.id_paths`."""

@@ -61,6 +61,7 @@ PREFIXES = {
     "http://madskills.com/public/xml/rss/module/trackback/": "trackback",
     "http://madskills.com/public/xml/rss/module/pingback/": "pingback",
     "com-wordpress:feed-additions:1": "wp",
+    "urn:feedweir": "feedweir",
 } | dict.fromkeys(_RSS_CORE, "")
 """Namespaces to the prefix they are known by here; the elements of RSS itself have none."""
 

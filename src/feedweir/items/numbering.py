@@ -17,9 +17,19 @@ def document_number(segment: int, row: int) -> int:
     return segment << ROW_BITS | row
 
 
+def segment_of_document(document: int) -> int:
+    """The landing segment that a document is in."""
+    return document >> ROW_BITS
+
+
 def first_seq(document: int) -> int:
     """The sequence number of a document's first item; the next ones follow it."""
     return document << PLACE_BITS
+
+
+def document_of(seq: int) -> int:
+    """The number of the document that an item came in."""
+    return seq >> PLACE_BITS
 
 
 def segment_of(seq: int) -> int:

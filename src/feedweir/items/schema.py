@@ -47,8 +47,10 @@ DOCUMENT_SCHEMA = pa.schema(
         ("media_type", pa.string()),
         ("arrived", _TIME),
         ("body", pa.binary()),
+        ("id_path", pa.string()),
     ]
 )
+"""A log that an older version wrote lacks `id_path`, which is empty then."""
 
 
 def items_of(batch: pa.RecordBatch | pa.Table) -> Iterator[Item]:

@@ -6,10 +6,12 @@ from __future__ import annotations
 import re
 from email.utils import format_datetime
 
+import pyarrow as pa
 from lxml import etree
 
 from feedweir.items.model import Item
 from feedweir.items.namespaces import NAMESPACES
+from feedweir.items.schema import items_of
 from feedweir.items.xml_characters import legal
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
@@ -21,6 +23,14 @@ def tree_of(item: Item) -> etree._Element:
     """The root element of the item: `item` or `entry`, as the document had it."""
     root = root_of(item.raw)
     return _rss_item(item) if root is None else root
+
+
+def roots_in(items: pa.RecordBatch | pa.Table) -> list[etree._Element]:
+    """The root elements of the items of a batch; only those that were not XML become an `Item` first."""
+    return [
+        root if (root := root_of(raw)) is not None else tree_of(next(items_of(items.slice(row, 1))))
+        for row, raw in enumerate(items.column("raw").to_pylist())
+    ]
 
 
 def root_of(raw: str) -> etree._Element | None:

@@ -55,6 +55,8 @@ class SourceState:
     """When the hub began to: what was published between the last look before and then only a look can find."""
     every_s: float = 0.0
     """How often its registration wants it looked at; 0 leaves that to the policy."""
+    id_path: str = ""
+    """Where its registration says that its items name their ids."""
     hints: Hints = Hints()
     history: History = field(default_factory=History)
     subscribers: int = 1

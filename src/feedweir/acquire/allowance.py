@@ -1,0 +1,26 @@
+"""What one document may cost while it is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_MEGABYTE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowance:
+    """Processor time and memory for one document; 0 is no bound."""
+
+    seconds: float = 5.0
+    """For a small document."""
+    seconds_per_megabyte: float = 1.0
+    """And so much more for a large one."""
+    memory_bytes: int = 1 << 30
+    """Beyond what the process that reads documents has when it begins."""
+
+    def seconds_for(self, size: int) -> float:
+        """The processor time that a document of so many bytes may take."""
+        return self.seconds and self.seconds + self.seconds_per_megabyte * size / _MEGABYTE
+
+
+DEFAULT_ALLOWANCE = Allowance()
