@@ -103,7 +103,14 @@ def subscribe(weir: Weir) -> int:
     from feedweir.catalog import NewSubscription
 
     return weir.catalog.subscriptions.add(
-        NewSubscription(feed="Water", statement="", channel="mail", target="ann@example.org", created_at=NOON)
+        NewSubscription(
+            feed="Water",
+            statement="",
+            channel="mail",
+            target="ann@example.org",
+            options={"backlog": True},
+            created_at=NOON,
+        )
     )
 
 

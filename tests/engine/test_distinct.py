@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from feedweir.acquire.landing import Landed
 from feedweir.engine.compact import compact
 from feedweir.engine.runner import Runner
+from feedweir.engine.why import Clause
 from feedweir.items.schema import items_of
 from feedweir.keeper.names import DefinedNames
 from feedweir.keeper.weir import Weir
@@ -257,3 +258,25 @@ def test_one_feed_needs_no_brackets_and_a_feed_may_be_called_distinct() -> None:
     assert parse("create feed N from distinct A") == parse("create feed N from distinct (A)")
     (statement,) = parse("create feed N from distinct")
     assert format_statement(statement).split() == "create feed N from distinct;".rstrip(";").split()
+
+
+def test_a_reason_names_the_item_that_told_the_story_first(tmp_path: Path) -> None:
+    with Weir.open(tmp_path) as weir:
+        weir.execute(STATEMENTS)
+        link = "http://a.example/1"
+        run(weir, [Told(source, 1, "river flood", link, 1) for source in ("Post", "Crier", "Notes")], 1)
+        first, again, later = sorted(
+            items_of(weir.store.item_table(weir.store.manifests())), key=lambda i: i.seq
+        )
+        assert weir.why(first.seq, "Once").holds
+        for repeat in (again, later):
+            told = weir.why(repeat.seq, "Once")
+            assert not told.holds
+            notes = [clause.note for clause in clauses(told) if clause.text.startswith("δ")]
+            assert notes == [f"item {first.seq} of Post told the story before: 'river flood'"]
+
+
+def clauses(clause: Clause) -> Iterator[Clause]:
+    yield clause
+    for part in clause.parts:
+        yield from clauses(part)

@@ -137,6 +137,7 @@ def test_an_attempt_that_was_cut_otherwise_leaves_nothing_behind(weir: Weir) -> 
     land(weir, "A", 2, NOON)
     run(weir)
     (weir.directory.batches / f"{2:012d}.json").unlink()
+    (weir.directory.batches / "NEWEST").unlink()
     land(weir, "B", 3, NOON)
     run(weir)
     assert sorted(item.made_of[0] >> 32 for item in weir.items("Near")) == [1, 2]

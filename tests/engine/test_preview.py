@@ -63,7 +63,9 @@ def test_a_back_test_finds_what_the_live_feed_got(history: list[Entry]) -> None:
             annotations = weir.store.joined.annotations(record.id, live)
             found = [_unnamed(dict(sample.annotation)) for sample in trial.samples]
             assert found == [_unnamed(annotations.get(item.seq, {})) for item in entries[:20]]
-            days = Counter(item.arrived.date() for item in items_in(weir) if item.seq in live)
+            days = Counter(
+                (item.published or item.arrived).date() for item in items_in(weir) if item.seq in live
+            )
             assert dict(trial.per_day) == dict(days)
 
 

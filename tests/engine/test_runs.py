@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from feedweir.acquire.allowance import DEFAULT_ALLOWANCE
 from feedweir.acquire.landing import Landed, LandingLog
+from feedweir.acquire.parse_process import parse_process
 from feedweir.engine.batches import Assignment, Receipt, assignments, manifest_of
 from feedweir.engine.compact import FAN_IN, compact
 from feedweir.engine.directory import DataDirectory
@@ -83,11 +85,11 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> DataDirectory:
 
 
 def by_worker(directory: DataDirectory, assignment: Assignment) -> Receipt:
-    return Worker(directory, pairs_at_once=20_000).run(assignment)
+    return Worker(directory, parse_process(DEFAULT_ALLOWANCE), pairs_at_once=20_000).run(assignment)
 
 
 def by_spark_task(directory: DataDirectory, assignment: Assignment) -> Receipt:
-    rows = list(receipt_of(directory, assignment).to_pandas().itertuples())
+    rows = list(receipt_of(directory, assignment, DEFAULT_ALLOWANCE).to_pandas().itertuples())
     (receipt,) = receipts_in(rows)[1]
     return receipt
 

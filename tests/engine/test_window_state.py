@@ -222,6 +222,7 @@ def test_a_batch_that_is_cut_otherwise_after_a_crash_finds_the_same(weir: Weir) 
     land(weir, "B", 2)
     run(weir)
     (weir.directory.batches / f"{2:012d}.json").unlink()
+    (weir.directory.batches / "NEWEST").unlink()
     land(weir, "A", 3)
     run(weir)
     assert partners(weir, "Near") == [["1", "2"]]

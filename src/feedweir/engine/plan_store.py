@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from feedweir.engine.files import replacing
@@ -57,9 +58,13 @@ StoredPlan = dict[str, StoredSource]
 """By source."""
 
 
-def save_plan(directory: Path, planned: Iterable[PlannedSource]) -> str:
-    """Keep plans under a name that depends on nothing but them; the name."""
-    data = json.dumps([_to_json(one) for one in planned], ensure_ascii=False, separators=(",", ":")).encode()
+def save_plan(
+    directory: Path, planned: Iterable[PlannedSource], left: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """Keep plans, and why other sources are left to the index, under a name that depends on nothing but them."""
+    rows = [_to_json(one) for one in planned]
+    rows += [{"source": source, "left": reason} for source, reason in sorted(left.items())]
+    data = json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
     name = hashlib.blake2b(data, digest_size=8).hexdigest()
     with replacing(directory / f"{name}.json") as file:
         file.write(data)
@@ -86,6 +91,13 @@ def load_plan(directory: Path, name: str) -> StoredPlan:
     return _loaded(str(path)) if name and path.exists() else {}
 
 
+def left_to_index(directory: Path, name: str) -> dict[str, str]:
+    """Sources that the plans of a name leave to the index, and why."""
+    path = directory / f"{name}.json"
+    rows = json.loads(path.read_bytes()) if name and path.exists() else []
+    return {row["source"]: row["left"] for row in rows if "left" in row}
+
+
 def prune_plans(directory: Path, wanted: Iterable[str]) -> None:
     """Remove all plans but the wanted ones and the one in force."""
     kept = {*wanted, plan_in_force(directory)}
@@ -99,7 +111,7 @@ def _loaded(path: str) -> StoredPlan:
     """Names are hashes of what they name, so that what was read once stays true."""
     try:
         rows = json.loads(Path(path).read_bytes())
-        return {row["source"]: _from_json(row) for row in rows}
+        return {row["source"]: _from_json(row) for row in rows if "left" not in row}
     except (ValueError, KeyError, TypeError) as error:
         raise CompiledSetError(f"plan {Path(path).stem} cannot be read: {error}") from error
 

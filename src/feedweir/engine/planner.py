@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,6 +14,7 @@ from feedweir.optimize.drift import Drift, InForce, ReplanPolicy, drift_of, in_f
 from feedweir.optimize.maintain import LivePlan
 from feedweir.optimize.statistics import SourceStatistics
 from feedweir.optimize.timing import PRICES, seconds_of
+from feedweir.plan.predicates import Predicate
 from feedweir.plan.query import Query
 
 _log = logging.getLogger(__name__)
@@ -23,6 +24,10 @@ Known = Callable[[str], SourceStatistics]
 
 MOST_S = 10.0
 """Seconds in which new plans are begun when a set is compiled; what is left over waits for the next time."""
+AT_ONCE = 2_000
+"""Filters of a source up to which it is planned while the set waits. More are left to the index until a plan, made
+beside everything else, is taken over.
+"""
 MUCH = 0.1
 """The share of items by which what is known must have grown to be looked at again."""
 
@@ -53,6 +58,25 @@ class Standing:
     is_stale: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A source that waits for its plan."""
+
+    asked: Asked
+    known: SourceStatistics
+
+
+@dataclass(frozen=True, slots=True)
+class MadePlan:
+    live: LivePlan
+    planning_s: float
+
+
+def make_plan(wanted: Wanted, step: Callable[[], None]) -> MadePlan:
+    """Any thread may make a plan; `step` is called again and again and may raise to end it."""
+    return MadePlan(*_timed(lambda: LivePlan.made(wanted.asked, wanted.known, step)))
+
+
 class Planner:
     """Not for several threads at once."""
 
@@ -60,17 +84,46 @@ class Planner:
         self,
         policy: ReplanPolicy = ReplanPolicy(),  # noqa: B008 - a frozen value
         most_s: float = MOST_S,
+        at_once: int = AT_ONCE,
     ) -> None:
         self._policy = policy
         self._most_s = most_s
+        self._at_once = at_once
         self._kept: dict[str, _Kept] = {}
+        self._waiting: dict[str, Wanted] = {}
+
+    @property
+    def waiting(self) -> dict[str, Wanted]:
+        """Sources that are left to the index until their plan is taken over."""
+        return dict(self._waiting)
+
+    def take_over(self, source: str, made: MadePlan, now: datetime) -> bool:
+        """Go on with a plan that was made elsewhere, unless the source waits no longer; whether that is so."""
+        if self._waiting.pop(source, None) is None:
+            return False
+        self._kept[source] = _Kept(made.live, now, made.planning_s, InForce(()))
+        return True
+
+    def _waits(self, source: str, asked: Asked, known: Known) -> bool:
+        """Whether a source has more new filters than are planned at once; if so it is put among those that wait."""
+        kept = self._kept.get(source)
+        before = kept.live.predicates if kept is not None else {}
+        if len(asked) <= self._at_once or _changes(before, asked) <= self._at_once:
+            return False
+        self._kept.pop(source, None)
+        self._waiting[source] = Wanted(asked, known(source))
+        return True
+
+    def _keep_only(self, sources: Collection[str]) -> None:
+        self._kept = {source: kept for source, kept in self._kept.items() if source in sources}
+        self._waiting = {source: one for source, one in self._waiting.items() if source in sources}
 
     def put_in_force(
         self, queries: Sequence[Query], known: Known, now: datetime
     ) -> tuple[PlannedSource, ...]:
         """The plans for these queries, by source; those of earlier queries are changed where they differ."""
         asked = asked_of_sources(queries)
-        self._kept = {source: kept for source, kept in self._kept.items() if source in asked}
+        self._keep_only(asked)
         until = time.monotonic() + self._most_s
         planned = (self._put_or_leave(source, asked[source], known, now, until) for source in sorted(asked))
         return tuple(one for one in planned if one is not None)
@@ -78,19 +131,23 @@ class Planner:
     def follow(self, queries: Sequence[Query], known: Known, now: datetime) -> None:
         """Take changes of queries into the live plans; what is in force stays what it was."""
         asked = asked_of_sources(queries)
-        self._kept = {source: kept for source, kept in self._kept.items() if source in asked}
+        self._keep_only(asked)
         for source in sorted(asked):
+            if self._waits(source, asked[source], known):
+                continue
             kept = self._kept.setdefault(source, _Kept(LivePlan(known(source)), now, 0.0, InForce(())))
             _change(kept.live, asked[source])
 
     @property
     def has_plans(self) -> bool:
-        return bool(self._kept)
+        return bool(self._kept or self._waiting)
 
     def resume(self, stored: StoredPlan, known: Known, now: datetime) -> None:
         """Take over plans that another process put in force."""
         for source, plan in stored.items():
             asked = {name: plan.conditions[node] for node, names in enumerate(plan.names) for name in names}
+            if self._waits(source, asked, known):
+                continue
             live, planning_s = _timed(lambda asked=asked, source=source: LivePlan.made(asked, known(source)))  # type: ignore[misc]
             runs = [live.graph.registry.run_of(condition) for condition in plan.conditions]
             nodes = [(runs[node], runs[parent]) for node, parent in enumerate(plan.parents) if node]
@@ -116,6 +173,9 @@ class Planner:
         """What cannot be planned, or not in time, is left to the index, which names the query that is to blame."""
         if source not in self._kept and time.monotonic() > until:
             return None
+        if self._waits(source, asked, known):
+            return None
+        self._waiting.pop(source, None)
         try:
             return self._put(source, asked, known(source), now)
         except Exception:
@@ -159,6 +219,12 @@ def filter_s(planned: PlannedSource | None) -> float:
     asked = work.tests + work.programs
     spent = PRICES.tests * work.tests + PRICES.programs * work.programs + PRICES.literals * work.literals
     return spent / asked if asked else seconds_of(work)
+
+
+def _changes(before: Mapping[Hashable, Predicate], asked: Asked) -> int:
+    """How many filters came, went or were altered."""
+    kept = sum(before.get(name) == predicate for name, predicate in asked.items())
+    return len(asked) + len(before) - 2 * kept
 
 
 def _change(live: LivePlan, asked: Asked) -> None:

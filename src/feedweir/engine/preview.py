@@ -51,7 +51,7 @@ class Trial:
     """Items that it was asked about."""
     hits: int
     per_day: tuple[tuple[date, int], ...]
-    """Hits by the day they arrived; days without any are left out."""
+    """Hits by the day they were published, or arrived if they do not say; days without any are left out."""
     samples: tuple[SampleMatch, ...]
     """The newest, the newest first."""
 
@@ -88,6 +88,15 @@ def element_at(plan: Node, store: Store, seq: int) -> StoredElement | None:
         if seq in hits.seqs:
             shown = _samples(list(items_of(store.items([seq]))), hits, store)
     return StoredElement(partners, tuple(sample.item for sample in shown)) if shown else None
+
+
+def first_teller(plan: Node, store: Store, seq: int) -> int | None:
+    """The number of the element with which `distinct` lists an item as one that tells its story again."""
+    for hits in _found(plan, list(reversed(store.manifests())), store, after=None):
+        for first, annotation in sorted(hits.annotations.items()):
+            if any(seq in later for later in annotation.values()):
+                return first
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +194,8 @@ def _trial(found: Iterator[Hits], samples: int, store: Store) -> Trial:
         searched += batch.searched
         hits += len(batch.seqs)
         matched = batch.items.filter(pc.is_in(batch.items.column("seq"), pa.array(batch.seqs, pa.int64())))
-        days.update(matched.column("arrived").cast(pa.date32()).to_pylist())
+        told = pc.coalesce(matched.column("published"), matched.column("arrived"))
+        days.update(told.cast(pa.date32()).to_pylist())
         last = matched.sort_by("seq").slice(max(matched.num_rows - samples, 0))
         newest = [*_told_again(newest, batch), *_samples(list(items_of(last)), batch, store)][-samples:]
     return Trial(searched, hits, tuple(sorted(days.items())), tuple(reversed(newest)))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from feedweir.acquire.allowance import DEFAULT_ALLOWANCE
 from feedweir.acquire.landing import LandingLog
+from feedweir.acquire.parse_process import ParseProcess, parse_process
 from feedweir.engine.batches import Manifest, assignments
 from feedweir.engine.directory import DataDirectory, current_version
 from feedweir.engine.settle import Settler
@@ -24,6 +26,7 @@ class Runner:
         max_segments: int = 64,
         tasks: int = 1,
         pairs_at_once: int = PAIRS_AT_ONCE,
+        parser: ParseProcess | None = None,
     ) -> None:
         self._directory = directory
         self._commit = commit
@@ -31,7 +34,9 @@ class Runner:
         self._tasks = tasks
         self._landing = LandingLog(directory.landing)
         self._store = Store(directory.root)
-        self._worker = Worker(directory, pairs_at_once=pairs_at_once)
+        self._worker = Worker(
+            directory, parser or parse_process(DEFAULT_ALLOWANCE), pairs_at_once=pairs_at_once
+        )
         self._settler = Settler(directory)
         self._commit_again()
 

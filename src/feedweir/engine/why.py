@@ -31,6 +31,8 @@ from feedweir.plan.walk import inputs_of, postorder
 
 JoinedAs: TypeAlias = Callable[[Node], StoredElement | None]
 """What an item is in a plan with joins; None when it is not in there."""
+ToldBefore: TypeAlias = Callable[[Node], Item | None]
+"""The item that told an item's story first, in a plan that ends with `distinct`."""
 
 MAX_DEPTH = 200
 """Feeds of feeds that are explained one inside the other."""
@@ -69,9 +71,9 @@ class Clause:
         }
 
 
-def why(plan: Node, item: Item, lookup: Lookup, joined_as: JoinedAs) -> Clause:
+def why(plan: Node, item: Item, lookup: Lookup, joined_as: JoinedAs, told_before: ToldBefore) -> Clause:
     """Explain a plan, whose virtual feeds are looked up, for one item."""
-    return _Explainer(Reading(item), lookup, joined_as).node(plan, 0)
+    return _Explainer(Reading(item), lookup, joined_as, told_before).node(plan, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,7 @@ class _Explainer:
     reading: Reading
     lookup: Lookup
     joined_as: JoinedAs
+    told_before: ToldBefore
 
     def node(self, node: Node, depth: int) -> Clause:
         if depth > MAX_DEPTH:
@@ -123,12 +126,21 @@ class _Explainer:
     def _joined(self, node: Node, parts: tuple[Clause, ...]) -> Clause:
         element = self.joined_as(node)
         if element is None:
-            missing = all(part.holds for part in parts)
-            return Clause(label(node), False, "no partner was there" if missing else "", parts=parts)
+            reason = self._reason(node) if all(part.holds for part in parts) else ""
+            return Clause(label(node), False, reason, parts=parts)
         told = "; ".join(
             f"{name}: items {', '.join(map(str, seqs))}" for name, seqs in sorted(element.partners.items())
         )
         return Clause(label(node), True, told, parts=parts)
+
+    def _reason(self, node: Node) -> str:
+        """Why an item that comes in does not come out."""
+        if not isinstance(node, Distinct):
+            return "no partner was there"
+        first = self.told_before(node)
+        if first is None:
+            return "another item told the story before"
+        return f"item {first.seq} of {first.source} told the story before: {first.title!r}"
 
     def predicate(self, predicate: Predicate) -> Clause:
         """A boolean clause with its parts; an atom with the places where it found its words."""

@@ -6,14 +6,19 @@ import logging
 import re
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from feedweir.engine.batches import Manifest
+from feedweir.items.redact import without_secrets
 from feedweir.keeper.announcing import Announcing
 from feedweir.keeper.fetching import FetchLoop
 from feedweir.keeper.forgetting import Forgetting
+from feedweir.keeper.looping import Loop, Standing
+from feedweir.keeper.service_note import FILE_NAME as NOTE
+from feedweir.keeper.service_note import waiting_since, write_note
+from feedweir.keeper.standstill import Bounds, Signs, Trouble, Verdict, judged, pause_before_restart_s
 from feedweir.keeper.weir import Weir
 
 _log = logging.getLogger(__name__)
@@ -50,7 +55,9 @@ class Progress:
     items: int
     elements: int
     restarts: int
+    """Since the start."""
     is_running: bool
+    signs: Signs
 
 
 class Service:
@@ -63,18 +70,34 @@ class Service:
         fetch_loop: FetchLoop | None,
         *,
         keep_sent: timedelta | None = None,
+        bounds: Bounds | None = None,
     ) -> None:
         self._weir = weir
         self._start_query = start_query
         self._fetch_loop = fetch_loop
         self._forgetting = Forgetting(keep_sent)
+        self._bounds = bounds or Bounds()
         self._query: RunningQuery | None = None
+        self._loops: list[Loop] = [fetch_loop] if fetch_loop else []
+        self._tending = Standing("looking after definitions and logs fails")
+        self._started: datetime | None = None
+        self._published: datetime | None = None
+        self._failed: Trouble | None = None
+        self._in_a_row = 0
+        self._moved_to = 0
+        self._restart_at: datetime | None = None
+        self._noted: Signs | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="feedweir-watch", daemon=True)
         self._batches = self._items = self._elements = self._restarts = 0
         self._tidied = Tidied()
 
+    def watch(self, loop: Loop) -> None:
+        """Tell of this loop, too, when it stands still."""
+        self._loops.append(loop)
+
     def start(self) -> None:
+        self._started = self._weir.clock()
         told = Announcing(_log, "feeds compiled")
         self._weir.repair_set(told)
         self._weir.refresh_set(told)
@@ -104,14 +127,39 @@ class Service:
             items=self._items,
             elements=self._elements,
             restarts=self._restarts,
-            is_running=bool(self._query and self._query.isActive),
+            is_running=self._is_running(),
+            signs=self.signs(),
         )
+
+    def signs(self) -> Signs:
+        """What this process shows of its progress."""
+        standing = [self._tending.trouble(), *(loop.trouble() for loop in self._loops)]
+        return Signs(
+            started=self._started,
+            is_running=self._is_running(),
+            waiting_since=waiting_since(self._weir.log, self._weir.store),
+            published=self._published,
+            restarts=self._in_a_row,
+            failed=self._failed,
+            troubles=tuple(trouble for trouble in standing if trouble),
+        )
+
+    def verdict(self) -> Verdict:
+        """Whether everything moves, and what does not."""
+        return judged(self.signs(), self._weir.clock(), self._bounds)
+
+    def _is_running(self) -> bool:
+        return bool(self._query and self._query.isActive)
 
     def _committed(self, manifest: Manifest) -> None:
         self._weir.commit(manifest)
         if self._fetch_loop:
             self._fetch_loop.learn(manifest)
         self._batches += 1
+        # A restart may commit again what was published before: that is no progress.
+        if manifest.upto > self._moved_to:
+            self._moved_to = manifest.upto
+            self._published, self._failed, self._in_a_row = self._weir.clock(), None, 0
         self._items += manifest.item_count
         self._elements += manifest.element_count
         if manifest.item_count:
@@ -120,17 +168,53 @@ class Service:
     def _watch(self) -> None:
         while not self._stopping.wait(_TICK_S):
             try:
+                self._restart_if_ended()
                 self._tend()
-            except Exception:  # a full disk or a database that is away must not end the watch
+                self._tending.well()
+            except Exception as error:  # a full disk or a database that is away must not end the watch
+                self._tending.failed(error)
                 _log.exception("the next look will try again")
+            self._write_note()
+
+    def _restart_if_ended(self) -> None:
+        """Start a pipeline again that has ended; the oftener in a row, the later."""
+        now = self._weir.clock()
+        if self._query is None or self._query.isActive:
+            return
+        if self._restart_at is None:
+            pause_s = pause_before_restart_s(self._in_a_row)
+            self._restart_at = now + timedelta(seconds=pause_s)
+            reason = reason_of(self._query.exception())
+            self._note_failure(reason, now)
+            _log.error("the pipeline stopped and is started again in %g s: %s", pause_s, reason)
+        if now < self._restart_at:
+            return
+        self._restart_at = None
+        self._restarts += 1
+        self._in_a_row += 1
+        try:
+            self._weir.repair_set()
+            self._query = self._start_query(self._committed)
+        except Exception as error:
+            self._note_failure(reason_of(error), now)
+            raise
+
+    def _note_failure(self, reason: str, now: datetime) -> None:
+        since = self._failed.since if self._failed else now
+        self._failed = Trouble(what="the pipeline fails", since=since, error=reason)
+
+    def _write_note(self) -> None:
+        """Only what changed: whoever reads it asks the logs how far they are."""
+        try:
+            signs = replace(self.signs(), waiting_since=None)
+            if signs != self._noted:
+                write_note(self._weir.directory.root, signs)
+                self._noted = signs
+        except OSError as error:
+            _log.warning("%s could not be written: %s", NOTE, error)
 
     def _tend(self) -> None:
         self._weir.refresh_set()
-        if self._query and not self._query.isActive:
-            _log.error("the pipeline stopped and is started again: %s", reason_of(self._query.exception()))
-            self._restarts += 1
-            self._weir.repair_set()
-            self._query = self._start_query(self._committed)
         now = Tidied(self._weir.store.latest(), self._batches, self._weir.clock())
         if is_time_to_tidy(self._tidied, now):
             self._tidied = now
@@ -160,4 +244,4 @@ def reason_of(error: Exception | None) -> str:
     if error is None:
         return "no reason was given"
     told = _PYTHON_ERROR.findall(str(error))
-    return told[-1] if told else str(error).strip().split("\n", 1)[0]
+    return without_secrets(told[-1] if told else str(error).strip().split("\n", 1)[0])

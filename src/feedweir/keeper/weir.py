@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -11,13 +12,18 @@ from types import TracebackType
 from feedweir.acquire.landing import Landed, LandingLog
 from feedweir.acquire.parse import parse
 from feedweir.catalog import Catalog, open_catalog
+from feedweir.catalog.database import PATIENCE_S
 from feedweir.deliver.stylesheets import Stylesheets
+from feedweir.engine.audit import damages_in
 from feedweir.engine.batches import Manifest
 from feedweir.engine.compact import tidy
 from feedweir.engine.directory import DataDirectory, current_version
 from feedweir.engine.explaining import PlanExplanation
 from feedweir.engine.preview import Trial
+from feedweir.engine.quarantine import Quarantine, document_in
 from feedweir.engine.runner import Runner
+from feedweir.engine.sole_runner import sole_runner
+from feedweir.engine.storage import storage_errors_told
 from feedweir.engine.store import Store
 from feedweir.engine.wanting import Wanting
 from feedweir.engine.why import Clause
@@ -25,15 +31,17 @@ from feedweir.errors import CatalogError
 from feedweir.items.model import Document, Item
 from feedweir.keeper.bell import Bell
 from feedweir.keeper.commit import batch_name, commit_batch
-from feedweir.keeper.compile import put_in_force, repair
+from feedweir.keeper.compile import put_in_force, repair, see_version
 from feedweir.keeper.counting import count_hits
 from feedweir.keeper.lately import Lately
 from feedweir.keeper.library import Shelves
 from feedweir.keeper.materialise import Materialiser
 from feedweir.keeper.merging import Merges
+from feedweir.keeper.names import id_path_of_source
 from feedweir.keeper.plan_views import explained_plans
 from feedweir.keeper.plans import Plans
 from feedweir.keeper.questions import Questions
+from feedweir.keeper.repair_logs import Repaired, repair_logs
 from feedweir.keeper.statements import Outcome, execute
 from feedweir.keeper.statements.outcome import PlanQuestion
 from feedweir.match.formulas import Progress
@@ -60,6 +68,8 @@ class Weir:
         self._set_turn = threading.Lock()
         self._merges = Merges()
         self._lately = Lately(self.store)
+        self.quarantine = Quarantine(directory.quarantine)
+        """The documents that were set aside."""
         self.shelves = Shelves(catalog, self.store)
         self.questions = Questions(catalog, self.store, directory)
         self.plans = Plans(catalog, directory, clock)
@@ -68,14 +78,19 @@ class Weir:
 
     @classmethod
     def open(
-        cls, data: Path | str, *, catalog_url: str = "", clock: Callable[[], datetime] = now_utc
+        cls,
+        data: Path | str,
+        *,
+        catalog_url: str = "",
+        clock: Callable[[], datetime] = now_utc,
+        patience_s: float = PATIENCE_S,
     ) -> Weir:
-        """Open the installation in a directory, or begin one there."""
+        """Open the installation in a directory, or begin one there; `patience_s` is for others that write to it."""
         root = Path(data).resolve()
-        root.mkdir(parents=True, exist_ok=True)
-        return cls(
-            DataDirectory(root), open_catalog(catalog_url or f"sqlite:///{root}/catalog.sqlite"), clock
-        )
+        with storage_errors_told():
+            root.mkdir(parents=True, exist_ok=True)
+        url = catalog_url or f"sqlite:///{root}/catalog.sqlite"
+        return cls(DataDirectory(root), open_catalog(url, patience_s=patience_s), clock)
 
     def execute(self, text: str, *, owner: str = "") -> tuple[Outcome, ...]:
         """Carry out statements, all or none; they hold from the next batch on. What they make is the owner's."""
@@ -90,10 +105,28 @@ class Weir:
 
     def push(self, source: str, body: bytes, *, media_type: str = "") -> int:
         """Land a document as if it had been fetched from a source; returns its landing segment."""
-        if self.catalog.feeds.named(source).kind != "source":
+        record = self.catalog.feeds.named(source)
+        if record.kind != "source":
             raise CatalogError(f"{source!r} is a virtual feed", hint="documents are pushed to sources")
-        document = Landed(source=source, media_type=media_type, arrived=self.clock(), body=body)
+        document = Landed(
+            source=source,
+            media_type=media_type,
+            arrived=self.clock(),
+            body=body,
+            id_path=id_path_of_source(record.statement),
+        )
         return self.log.append([document])
+
+    def set_aside(self, number: int) -> Landed:
+        """A document that was set aside, as it came."""
+        self.quarantine.record(number)
+        return document_in(self.log, number)
+
+    def retry_set_aside(self, number: int) -> int:
+        """Land a document that was set aside once more; returns its new landing segment."""
+        segment = self.log.append([replace(self.set_aside(number), arrived=self.clock())])
+        self.quarantine.settle(number, "retried")
+        return segment
 
     def refresh_set(self, progress: Progress | None = None) -> int:
         """Put the catalog's definitions in force; returns their version. `progress` hears how far a large set is."""
@@ -131,6 +164,18 @@ class Weir:
                 pinned=self._pinned(),
             )
 
+    def repair_logs(self) -> Repaired:
+        """Make damaged files of the logs again from the landing log; nobody may run batches meanwhile."""
+        return repair_logs(self.directory, self.catalog, self.store, self.log, self._see_version)
+
+    def _see_version(self, version: int) -> None:
+        with self._set_turn:
+            see_version(self.catalog, self.directory.sets, version, self.clock(), self.plans.plan)
+
+    def damages(self) -> dict[str, str]:
+        """By name every file of the logs that is not as it was written: all of them are read."""
+        return damages_in(self.directory, self.store, self.log)
+
     def _pinned(self) -> int | None:
         """The oldest version that a batch may still ask for; None before the first batch."""
         last = self.store.published(self.store.latest())
@@ -138,10 +183,11 @@ class Weir:
 
     def run(self) -> int:
         """Run everything that has landed through the engine in this process; how many batches that took."""
-        self.repair_set()
-        self.refresh_set()
-        batches = Runner(self.directory, self.commit).run_available()
-        self.tidy()
+        with sole_runner(self.directory.root):
+            self.repair_set()
+            self.refresh_set()
+            batches = Runner(self.directory, self.commit).run_available()
+            self.tidy()
         return batches
 
     def tidy(self) -> None:
@@ -205,6 +251,7 @@ class Weir:
         return self.questions.matching.coming(parse(document).items, owner)
 
     def close(self) -> None:
+        self.plans.close()
         self._materialiser.close()
         self.catalog.close()
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from feedweir.acquire.allowance import DEFAULT_ALLOWANCE, Allowance
 from feedweir.engine.batches import Manifest
 from feedweir.engine.directory import DataDirectory
 from feedweir.engine.settle import Settler
@@ -28,12 +31,18 @@ def start_pipeline(
     *,
     tasks: int,
     max_batch_bytes: int = MAX_BATCH_BYTES,
+    allowance: Allowance = DEFAULT_ALLOWANCE,
     trigger: dict[str, Any] | None = None,
 ) -> StreamingQuery:
     """Start the one query. `commit` is told of every published batch, and again after a crash if it was cut short."""
     session.dataSource.register(LandingSource)
     root = str(directory.root.resolve())
-    options = {"root": root, "tasks": str(tasks), "maxBytes": str(max_batch_bytes)}
+    options = {
+        "root": root,
+        "tasks": str(tasks),
+        "maxBytes": str(max_batch_bytes),
+        "allowance": json.dumps(asdict(allowance)),
+    }
     receipts = session.readStream.format(LandingSource.name()).options(**options).load()
     return (
         receipts.writeStream.foreachBatch(
@@ -68,7 +77,7 @@ def _publisher(settler: Settler, commit: Callable[[Manifest], None]) -> Callable
     def publish(receipts: DataFrame, _batch_id: int) -> None:
         rows = receipts.collect()
         if not rows:
-            # A first batch that was published before a crash: the log now begins behind it, and nothing is left to run.
+            # All of it was published, before a crash or by another engine: nothing is left to run.
             newest = settler.newest()
             if newest is not None:
                 commit(newest)

@@ -54,4 +54,5 @@ def join_worker_of(root: str) -> JoinWorker:
 def _receipt(text: str) -> ShardReceipt:
     value = json.loads(text)
     failures = tuple((feed, why) for feed, why in value["failures"])
-    return ShardReceipt(**{**value, "failures": failures})
+    lists = {name: tuple(value[name]) for name in ("states", "doubts")}
+    return ShardReceipt(**{**value, **lists, "failures": failures})

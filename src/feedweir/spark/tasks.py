@@ -11,6 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from feedweir.acquire.allowance import Allowance
+from feedweir.acquire.parse_process import parse_process
 from feedweir.engine.batches import Assignment, Receipt
 from feedweir.engine.directory import DataDirectory
 from feedweir.engine.worker import Worker
@@ -19,14 +21,14 @@ RECEIPT_SCHEMA = pa.schema([("assignment", pa.string()), ("receipt", pa.string()
 
 
 @lru_cache(maxsize=4)
-def worker_of(directory: DataDirectory) -> Worker:
+def worker_of(directory: DataDirectory, allowance: Allowance) -> Worker:
     """A Python worker process lives for many batches: what it opened for one serves the next."""
-    return Worker(directory)
+    return Worker(directory, parse_process(allowance))
 
 
-def receipt_of(directory: DataDirectory, assignment: Assignment) -> pa.RecordBatch:
+def receipt_of(directory: DataDirectory, assignment: Assignment, allowance: Allowance) -> pa.RecordBatch:
     """Do a task, unless its batch was published already, and hand back its receipt."""
-    worker = worker_of(directory)
+    worker = worker_of(directory, allowance)
     receipt = None if worker.is_published(assignment) else json.dumps(worker.run(assignment).to_json())
     _settle_down()
     rows = {"assignment": [json.dumps(asdict(assignment))], "receipt": [receipt]}

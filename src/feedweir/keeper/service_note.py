@@ -1,0 +1,81 @@
+"""`service.json`: what the running process says of itself, for commands in other processes."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from feedweir.acquire.landing import LandingLog
+from feedweir.engine.files import replacing
+from feedweir.engine.sole_runner import is_running
+from feedweir.engine.store import Store
+from feedweir.keeper.standstill import Signs, Trouble
+
+FILE_NAME = "service.json"
+
+
+def write_note(root: Path, signs: Signs) -> None:
+    note = {
+        "pid": os.getpid(),
+        "started": _text(signs.started),
+        "published": _text(signs.published),
+        "is_running": signs.is_running,
+        "restarts": signs.restarts,
+        "failed": _trouble_text(signs.failed) if signs.failed else None,
+        "troubles": [_trouble_text(one) for one in signs.troubles],
+    }
+    with replacing(root / FILE_NAME) as file:
+        file.write(json.dumps(note, ensure_ascii=False, indent=1).encode())
+
+
+def signs_from_outside(root: Path, log: LandingLog, store: Store) -> Signs:
+    """What another process can see: the logs, and the note as long as its writer lives."""
+    waiting = waiting_since(log, store)
+    if not is_running(root):
+        return Signs(started=None, is_running=False, waiting_since=waiting)
+    try:
+        note: dict[str, Any] = json.loads((root / FILE_NAME).read_text(encoding="utf-8"))
+        return Signs(
+            started=_time(note["started"]),
+            published=_time(note["published"]),
+            is_running=bool(note["is_running"]),
+            restarts=int(note["restarts"]),
+            failed=_trouble(note["failed"]) if note["failed"] else None,
+            troubles=tuple(map(_trouble, note["troubles"])),
+            waiting_since=waiting,
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return Signs(started=None, waiting_since=waiting)
+
+
+def waiting_since(log: LandingLog, store: Store) -> datetime | None:
+    """When the oldest segment landed that is not published."""
+    published = store.latest()
+    if log.latest() <= published:
+        return None
+    try:
+        landed = log.path(published + 1).stat().st_mtime
+    except OSError:
+        return None
+    return datetime.fromtimestamp(landed).astimezone()
+
+
+def _trouble_text(trouble: Trouble) -> dict[str, str]:
+    return {"what": trouble.what, "since": trouble.since.isoformat(), "error": trouble.error}
+
+
+def _trouble(value: dict[str, str]) -> Trouble:
+    return Trouble(
+        what=value["what"], since=datetime.fromisoformat(value["since"]), error=str(value["error"])
+    )
+
+
+def _text(time: datetime | None) -> str | None:
+    return time.isoformat() if time else None
+
+
+def _time(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
