@@ -7,6 +7,7 @@ from datetime import UTC, timedelta
 from hypothesis import strategies as st
 
 from feedweir.items.attributes import ATTRIBUTES, AttributeType
+from feedweir.items.text import words as analysed
 from feedweir.language.predicates import (
     And,
     AtLeast,
@@ -65,6 +66,7 @@ from feedweir.language.statements import (
     Xscl,
 )
 from feedweir.language.windows import LastItems, TimeSpan
+from feedweir.language.word_atoms import each_once
 
 
 def attributes(*types: AttributeType) -> st.SearchStrategy[str]:
@@ -118,9 +120,14 @@ terms = st.builds(
 text_subjects = st.one_of(st.none(), attributes(TEXT, HTML, STRING, LINK), extension_names)
 
 
+def meant(term: Term) -> tuple[tuple[str, ...], bool]:
+    """What makes two terms one."""
+    return tuple(analysed(term.text)), term.is_prefix
+
+
 @st.composite
 def contains(draw: st.DrawFn) -> Contains:
-    found = tuple(draw(st.lists(terms, min_size=1, max_size=4)))
+    found = tuple(draw(st.lists(terms, min_size=1, max_size=4, unique_by=meant)))
     return Contains(draw(text_subjects), found, draw(st.integers(0, len(found) + 1)))
 
 
@@ -210,7 +217,10 @@ def combined(leaves: st.SearchStrategy[Predicate]) -> st.SearchStrategy[Predicat
         several = st.lists(parts, max_size=3).map(tuple)
         some = st.lists(parts, min_size=1, max_size=3).map(tuple)
         return st.one_of(
-            several.map(And), several.map(Or), parts.map(Not), st.builds(AtLeast, st.integers(0, 4), some)
+            several.map(And),
+            several.map(Or),
+            parts.map(Not),
+            st.builds(AtLeast, st.integers(0, 4), some.map(each_once)),
         )
 
     return st.recursive(leaves, node, max_leaves=6)
@@ -321,6 +331,7 @@ def subscriptions(draw: st.DrawFn) -> Subscribe:
         draw(st.one_of(st.just(""), names)),
         draw(st.sampled_from(["", "whsec_it's"])) if channel == "webhook" else "",
         draw(owners),
+        draw(st.booleans()),
     )
 
 
@@ -336,6 +347,7 @@ def alterations(draw: st.DrawFn) -> AlterFeed | AlterSubscription:
         draw(st.one_of(st.none(), queries())),
         draw(st.one_of(st.none(), owners)),
         draw(st.one_of(st.none(), st.just(""), urls)),
+        draw(st.sampled_from([None, "", "//order/@number"])),
     )
     subscription = AlterSubscription(
         draw(names),
@@ -348,6 +360,7 @@ def alterations(draw: st.DrawFn) -> AlterFeed | AlterSubscription:
         True,
         draw(st.sampled_from([None, "whsec_a"])) if channel == "webhook" else None,
         draw(st.one_of(st.none(), owners)),
+        draw(st.sampled_from([None, True, False])),
     )
     nothing = feed == AlterFeed(feed.name)
     return subscription if nothing or draw(st.booleans()) else feed
@@ -359,12 +372,15 @@ statements: st.SearchStrategy[Statement] = st.one_of(
     st.builds(Explain, st.builds(CreateFeed, names, queries())),
     st.builds(ExplainPlan, st.one_of(st.just(""), names)),
     st.builds(
-        lambda name, url, every, owner, hub: RegisterFeed(name, url, every=every, owner=owner, hub=hub),
+        lambda name, url, every, owner, hub, path: RegisterFeed(
+            name, url, every=every, owner=owner, hub=hub, id_path=path
+        ),
         names,
         urls,
         intervals,
         owners,
         st.just("") | urls,
+        st.sampled_from(["", "//order/@number", "/*/dc:identifier", "//@*"]),
     ),
     st.builds(lambda name, feed, apply: RegisterFeed(name, "", feed, apply), names, names, stylesheets),
     subscriptions(),

@@ -44,6 +44,12 @@ class Names(Protocol):
     def query_of(self, name: str) -> Query | None:
         """The definition of a virtual feed."""
 
+    def made_from(self, name: str) -> str:
+        """The feed that a source is made from; empty for one that is fetched or pushed to."""
+
+    def made_sources(self) -> Iterable[str]:
+        """The sources that are made from feeds."""
+
 
 def check(statement: Statement, names: Names) -> None:
     """Refuse a statement that names what does not exist, or would make a feed depend on itself."""
@@ -68,8 +74,9 @@ def check(statement: Statement, names: Names) -> None:
             _check_alter(statement, names)
             if query is not None:
                 _check_query(query, names, statement.place, name)
-        case RegisterFeed(feed=feed) if feed:
+        case RegisterFeed(name=name, feed=feed) if feed:
             _check_known(feed, names, statement.place)
+            _check_cycles(name, [feed], names, statement.place, is_source=True)
         case Subscribe(feed):
             _check_known(feed, names, statement.place)
         case Describe(name, "feed"):
@@ -80,7 +87,8 @@ def _check_alter(statement: AlterFeed, names: Names) -> None:
     is_source = names.kind_of(statement.name) == "source"
     if statement.query is not None and is_source:
         refuse(statement.place, statement.name, f"`{statement.name}` is a source and has no query", "")
-    is_about_fetching = any(said is not None for said in (statement.url, statement.every, statement.hub))
+    about_sources = (statement.url, statement.every, statement.hub, statement.id_path)
+    is_about_fetching = any(said is not None for said in about_sources)
     if is_about_fetching and not is_source:
         hint = f"change its query: alter feed {statement.name} from …"
         refuse(
@@ -171,18 +179,34 @@ def _feeds_of_body(body: PathBlock | BlockJoin) -> Iterator[str]:
     yield body.feed
 
 
-def _check_cycles(name: str, used: Iterable[str], names: Names, place: Place | None) -> None:
-    """A feed must not read itself, however far down. Each feed below is looked at once."""
+def _check_cycles(
+    name: str, used: Iterable[str], names: Names, place: Place | None, *, is_source: bool = False
+) -> None:
+    """A feed must not read itself, however far down. Each feed below is looked at once.
+
+    All sources together contain those that are made from feeds, and so a source that is being registered.
+    """
+    sources = [name] if is_source else []
     readers = dict.fromkeys(used, name)
     waiting = list(readers)
     while waiting:
         feed = waiting.pop()
         if feed == name:
             _fail_cycle(_way(name, readers), place)
-        query = names.query_of(feed)
-        below = [part for part in feeds_used(query) if part not in readers] if query is not None else []
+        below = [part for part in _below(feed, sources, names) if part not in readers]
         readers.update(dict.fromkeys(below, feed))
         waiting += below
+
+
+def _below(feed: str, new_sources: list[str], names: Names) -> Iterable[str]:
+    """What a feed reads."""
+    if feed == EVERY_SOURCE:
+        return [*names.made_sources(), *new_sources]
+    query = names.query_of(feed)
+    if query is not None:
+        return feeds_used(query)
+    made_from = names.made_from(feed)
+    return [made_from] if made_from else []
 
 
 def _fail_cycle(way: list[str], place: Place | None) -> NoReturn:

@@ -15,7 +15,7 @@ from feedweir.language.statements import Condition
 from feedweir.language.subjects import WHOLE
 from feedweir.language.tokens import Cursor
 from feedweir.language.values import name, variable
-from feedweir.language.word_atoms import quantity
+from feedweir.language.word_atoms import each_once, quantity
 
 
 def predicate(c: Cursor) -> Predicate:
@@ -86,7 +86,7 @@ def _some_of(c: Cursor) -> Predicate:
     c.expect(")")
     if is_any:
         return Or(tuple(parts))
-    return And(tuple(parts)) if wanted is None else AtLeast(wanted, tuple(parts))
+    return And(tuple(parts)) if wanted is None else AtLeast(wanted, each_once(parts))
 
 
 def _from_feeds(c: Cursor) -> FromFeeds:

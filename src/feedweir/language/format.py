@@ -143,8 +143,14 @@ def _register(statement: RegisterFeed) -> str:
     what = quoted(statement.url) if statement.url else format_name(statement.feed)
     name = f"as {format_name(statement.name)}"
     hub = f" hub {quoted(statement.hub)}" if statement.hub else ""
-    when = f"{_every(statement.every)}{hub}{_owner(statement.owner)}"
+    path = f" {_id_path(statement.id_path)}" if statement.id_path else ""
+    when = f"{_every(statement.every)}{hub}{path}{_owner(statement.owner)}"
     return f"register feed {what}{_apply(statement.apply)} {name}{when}"
+
+
+def _id_path(path: str) -> str:
+    # Without the space it would begin a comment.
+    return f"id {quoted(path.replace('/*', '/ *'))}"
 
 
 def _owner(owner: str) -> str:
@@ -161,7 +167,8 @@ def _subscribe(statement: Subscribe) -> str:
         f"subscribe to {format_name(statement.feed)}{name}{_owner(statement.owner)}{_apply(statement.apply)}"
     )
     output = _output(statement.channel, statement.target, statement.secret)
-    return " ".join((head, output, *format_schedule(statement.schedule)))
+    backlog = ["with backlog"] if statement.with_backlog else []
+    return " ".join((head, output, *format_schedule(statement.schedule), *backlog))
 
 
 def _output(channel: Channel, target: str, secret: str) -> str:
@@ -183,6 +190,8 @@ def _feed_changes(statement: AlterFeed) -> list[str]:
     changes += [_every(statement.every).strip()] if statement.every is not None else []
     if statement.hub is not None:
         changes.append(f"hub {quoted(statement.hub)}" if statement.hub else "no hub")
+    if statement.id_path is not None:
+        changes.append(_id_path(statement.id_path) if statement.id_path else "no id")
     changes += _paused(statement.is_paused) + _changed_owner(statement.owner)
     return changes + ([format_query(statement.query)] if statement.query is not None else [])
 
@@ -193,6 +202,8 @@ def _subscription_changes(statement: AlterSubscription) -> list[str]:
     if statement.channel is not None:
         changes.append(_output(statement.channel, statement.target or "", statement.secret or ""))
     changes += [f"no {word}" for word in statement.without] + format_schedule(statement.schedule)
+    if statement.with_backlog is not None:
+        changes.append("with backlog" if statement.with_backlog else "no backlog")
     return changes + _changed_owner(statement.owner) + _paused(statement.is_paused)
 
 

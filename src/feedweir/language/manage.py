@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from feedweir.language.roses import address, hub, output, owner, query, stylesheet
+from feedweir.language.roses import address, backlog, hub, id_path, output, owner, query, stylesheet
 from feedweir.language.schedules import CLAUSES, PARTS, Schedule, every, without
 from feedweir.language.statements import (
     SHOWN,
@@ -112,10 +112,13 @@ def _url(c: Cursor) -> dict[str, Any]:
     return {"url": url}
 
 
-def _no_hub(c: Cursor) -> dict[str, Any]:
+def _none(c: Cursor) -> dict[str, Any]:
     c.at += 1
-    c.expect("hub")
-    return {"hub": ""}
+    if c.accept("hub"):
+        return {"hub": ""}
+    if c.accept("id"):
+        return {"id_path": ""}
+    raise c.unknown("something to take away", ("hub", "id"))
 
 
 def _output(c: Cursor) -> dict[str, Any]:
@@ -125,6 +128,9 @@ def _output(c: Cursor) -> dict[str, Any]:
 
 
 def _without(c: Cursor) -> dict[str, Any]:
+    if c.words[c.at + 1] == "backlog":
+        c.at += 2
+        return {"with_backlog": False}
     return {"without": (without(c),)}
 
 
@@ -133,7 +139,8 @@ _FEED_CLAUSES: _Clauses = {
     "url": _url,
     "every": lambda c: {"every": every(c)},
     "hub": lambda c: {"hub": hub(c)},
-    "no": lambda c: _no_hub(c),
+    "id": lambda c: {"id_path": id_path(c)},
+    "no": lambda c: _none(c),
     "pause": lambda c: _paused(c, True),
     "resume": lambda c: _paused(c, False),
     "for": lambda c: {"owner": owner(c)},
@@ -145,6 +152,7 @@ _SUBSCRIPTION_CLAUSES: _Clauses = {
     "output": _output,
     **CLAUSES,
     "no": _without,
+    "with": lambda c: {"with_backlog": backlog(c)},
     "for": lambda c: {"owner": owner(c)},
     "pause": lambda c: _paused(c, True),
     "resume": lambda c: _paused(c, False),

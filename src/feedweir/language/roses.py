@@ -7,6 +7,8 @@ from dataclasses import replace
 from feedweir.items.owners import EVERYONE, is_owner
 from feedweir.language.conditions import where
 from feedweir.language.joining import join_predicate
+from feedweir.language.paths import tree_pattern
+from feedweir.language.predicates import PatternNode
 from feedweir.language.schedules import AT_ONCE, every, schedule
 from feedweir.language.statements import (
     CHANNELS,
@@ -29,7 +31,8 @@ from feedweir.language.xscl import braced
 
 
 def register(c: Cursor, place: Place) -> RegisterFeed:
-    """`register feed URL as N [every 30 minutes] [hub URL] [for ann]`, or `register feed M apply 'X.xsl' as N`."""
+    """`register feed URL as N [every 30 minutes] [hub URL] [id PATH] [for ann]`, or
+    `register feed M apply 'X.xsl' as N`."""
     c.accept("source")
     if c.words[c.at] == "feed":
         c.at += 1
@@ -39,7 +42,8 @@ def register(c: Cursor, place: Place) -> RegisterFeed:
     c.expect("as", hint="register feed URL as NAME")
     label, pace = name(c, "a name for the feed"), every(c)
     pusher = hub(c) if url and c.words[c.at] == "hub" else ""
-    return RegisterFeed(label, url, feed, apply, pace, owner(c), pusher, place)
+    path = id_path(c) if c.words[c.at] == "id" else ""
+    return RegisterFeed(label, url, feed, apply, pace, owner(c), pusher, path, place)
 
 
 def hub(c: Cursor) -> str:
@@ -49,6 +53,28 @@ def hub(c: Cursor) -> str:
     if not found:
         raise c.error(f"{c.seen()} is not the address of a hub", expected=("a URL",))
     return found
+
+
+def id_path(c: Cursor) -> str:
+    """`id //order/@number`: the steps to what names an item, as text."""
+    c.expect("id")
+    start, steps = c.at, ""
+    node: PatternNode | None = tree_pattern(c).root
+    while node is not None:
+        if (
+            len(node.children) > 1
+            or node.variable
+            or node.op is not None
+            or steps.rpartition("/")[2][:1] == "@"
+        ):
+            raise c.error(
+                "the path to an id has steps only",
+                at=start,
+                hint="/ or //, and a name, * or @name: //order/@number",
+            )
+        steps += f"{node.axis}{node.name}"
+        node = node.children[0] if node.children else None
+    return steps
 
 
 def address(c: Cursor) -> str:
@@ -177,7 +203,7 @@ def _join(c: Cursor) -> Join:
 
 
 def subscribe(c: Cursor, place: Place) -> Subscribe:
-    """`subscribe to N [as S] [for ann] [apply 'T.xsl'] output mail 'a@b.c' [every 3 hours] …`."""
+    """`subscribe to N [as S] [for ann] [apply 'T.xsl'] output mail 'a@b.c' [every 3 hours] … [with backlog]`."""
     c.expect("to")
     feed = name(c)
     label = name(c, "a name for the subscription") if c.accept("as") else ""
@@ -189,7 +215,15 @@ def subscribe(c: Cursor, place: Place) -> Subscribe:
     plan = schedule(c)
     if channel == "stream" and plan != AT_ONCE:
         raise c.error("a stream gives items as they come", at=start, hint="leave out when they go")
-    return Subscribe(feed, channel, target, apply, plan, label, secret, whose, place)
+    return Subscribe(feed, channel, target, apply, plan, label, secret, whose, backlog(c), place)
+
+
+def backlog(c: Cursor) -> bool:
+    """`with backlog`, if it is there."""
+    if not c.accept("with"):
+        return False
+    c.expect("backlog")
+    return True
 
 
 def output(c: Cursor) -> tuple[Channel, str, str]:

@@ -58,7 +58,7 @@ def schedule(c: Cursor) -> Schedule:
             if name in parts:
                 raise c.error("this is said twice", at=start)
             parts[name] = value
-    if c.words[c.at] not in ("", ";"):
+    if c.words[c.at] not in ("", ";", "with"):
         raise c.unknown("a part of a schedule", tuple(CLAUSES))
     return Schedule(**parts)
 

@@ -22,7 +22,7 @@ from feedweir.language.predicates import (
 from feedweir.language.search_fields import FIELDS, TEXT_FIELDS, ranged
 from feedweir.language.suggest import near
 from feedweir.language.tokens import MAX_DEPTH, check_readable
-from feedweir.language.word_atoms import has_word
+from feedweir.language.word_atoms import each_once, has_word
 
 _TOKEN = re.compile(
     r"""(?<![^\s(|,:])[-+!](?=[^\s)|,])      # not
@@ -249,7 +249,8 @@ def _alternatives(parts: list[Predicate]) -> Predicate:
 
 
 def _at_least(count: int, parts: list[Predicate]) -> Predicate:
-    """So many of these; one `contains` when all are single words about the same attribute."""
+    """So many different ones of these; one `contains` when all are single words about the same attribute."""
+    parts = list(each_once(parts))
     singles = [part for part in parts if isinstance(part, Contains) and len(part.terms) == 1]
     if len(singles) == len(parts) and len({part.attribute for part in singles}) == 1 and count:
         return Contains(singles[0].attribute, tuple(part.terms[0] for part in singles), count)

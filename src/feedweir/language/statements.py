@@ -114,6 +114,8 @@ class RegisterFeed:
     owner: str = EVERYONE
     hub: str = ""
     """A WebSub hub that pushes it, set by hand."""
+    id_path: str = ""
+    """Where its items name their ids, as in `//order/@number`."""
     place: Place | None = field(default=None, compare=False, repr=False)
 
 
@@ -153,12 +155,15 @@ class Subscribe:
     secret: str = field(default="", repr=False)
     """What a webhook is signed with; empty lets the keeper make one."""
     owner: str = EVERYONE
+    with_backlog: bool = False
+    """Whether it also gets what was published before a source was registered."""
     place: Place | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class AlterFeed:
-    """What is not None changes. `url`, `every` and `hub` (empty: none) are for sources, `query` for virtual feeds."""
+    """What is not None changes. `url`, `every`, `hub` and `id_path` (empty: none) are for sources, `query` for virtual
+    feeds."""
 
     name: str
     rename: str | None = None
@@ -168,6 +173,7 @@ class AlterFeed:
     query: Query | None = None
     owner: str | None = None
     hub: str | None = None
+    id_path: str | None = None
     place: Place | None = field(default=None, compare=False, repr=False)
 
 
@@ -186,6 +192,7 @@ class AlterSubscription:
     is_paused: bool | None = None
     secret: str | None = field(default=None, repr=False)
     owner: str | None = None
+    with_backlog: bool | None = None
     place: Place | None = field(default=None, compare=False, repr=False)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from feedweir.items.attributes import AttributeType
+from feedweir.items.text import words
 from feedweir.language.predicates import Contains, Predicate, Similar, Term
 from feedweir.language.subjects import Subject, fail_operator
 from feedweir.language.tokens import Cursor
@@ -53,6 +55,33 @@ def term_of(text: str) -> Term:
     return Term(text.rstrip("* "), True) if text.endswith("*") else Term(text)
 
 
+def each_once(parts: Iterable[Predicate]) -> tuple[Predicate, ...]:
+    """Conditions without those that ask again for the same words, or are the same: `at least k of` counts different
+    ones.
+    """
+    found: dict[object, Predicate] = {}
+    for part in parts:
+        found.setdefault(_meant(part), part)
+    return tuple(found.values())
+
+
+def _meant(part: Predicate) -> object:
+    if not isinstance(part, Contains):
+        return part
+    return part.attribute, part.at_least, tuple(map(_words_of, part.terms))
+
+
+def _words_of(term: Term) -> tuple[tuple[str, ...], bool]:
+    return tuple(words(term.text)), term.is_prefix
+
+
+def _different(terms: Iterable[Term]) -> tuple[Term, ...]:
+    found: dict[object, Term] = {}
+    for term in terms:
+        found.setdefault(_words_of(term), term)
+    return tuple(found.values())
+
+
 def has_word(text: str) -> bool:
     return text.isalnum() or any(character.isalnum() for character in text)
 
@@ -60,12 +89,12 @@ def has_word(text: str) -> bool:
 def _contains_list(c: Cursor, about: Subject) -> Contains:
     at_least = quantity(c)
     c.expect("(")
-    terms = [_listed_term(c)]
+    listed = [_listed_term(c)]
     while c.accept(","):
-        terms.append(_listed_term(c))
+        listed.append(_listed_term(c))
     c.expect(")")
-    wanted = len(terms) if at_least is None else at_least
-    return Contains(about.attribute, tuple(terms), wanted)
+    terms = _different(listed)
+    return Contains(about.attribute, terms, len(terms) if at_least is None else at_least)
 
 
 def _listed_term(c: Cursor) -> Term:
