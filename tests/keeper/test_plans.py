@@ -12,7 +12,7 @@ import pytest
 from feedweir.engine.directory import current_version
 from feedweir.engine.observations import MOST_OF_A_SOURCE
 from feedweir.engine.plan_store import load_plan, plan_in_force
-from feedweir.engine.planner import Planner
+from feedweir.engine.planner import AT_ONCE, Planner, Wanted, make_plan
 from feedweir.errors import CatalogError
 from feedweir.keeper.observing import LANDMARK, growth, remembered_s, statistics_of, weights_of
 from feedweir.keeper.plans import Plans
@@ -237,6 +237,20 @@ def test_measured_costs_stand_beside_predicted_ones(weir: Weir, clock: Hours) ->
     assert [node.measured_cost for node in below] == [pytest.approx(rate / 4, rel=0.01)] * 4
 
 
+def test_a_plan_tells_what_was_counted_since_it_was_made(weir: Weir, clock: Hours) -> None:
+    create(weir, {"F1": ("sun", "rain"), "F2": ("sun", "wind")})
+    weir.refresh_set()
+    assert "shares assumed, nothing was counted yet" in as_text(weir.explain_plan("A")[0])
+    weir.push("A", document(1, ["sun rain"] * 5 + ["fog"] * 15))
+    clock.pass_()
+    weir.run()
+    assert "shares assumed; 20 items were sampled since the plan was made" in as_text(
+        weir.explain_plan("A")[0]
+    )
+    plan_anew(weir)
+    assert "shares by 20 sampled items" in as_text(weir.explain_plan("A")[0])
+
+
 def test_without_a_set_there_is_no_plan_to_show(weir: Weir) -> None:
     with pytest.raises(CatalogError, match="no plan"):
         weir.explain_plan()
@@ -275,3 +289,33 @@ def test_what_cannot_be_planned_in_time_is_left_to_the_index_until_the_next_time
     hasty = Planner(most_s=-1.0)
     assert hasty.put_in_force(asked, lambda _: SourceStatistics(), LANDMARK) == ()
     assert len(Planner().put_in_force(asked, lambda _: SourceStatistics(), LANDMARK)) == 2
+
+
+def test_a_set_of_very_many_filters_is_in_force_before_they_are_planned(weir: Weir) -> None:
+    many = "; ".join(
+        f"create feed F{n} from A where contains 'sun' and contains 'w{n}'" for n in range(AT_ONCE + 1)
+    )
+    weir.execute(many)
+    version = weir.refresh_set()
+    assert weir.version_in_force() == version
+    with pytest.raises(CatalogError, match="filters are found by the index"):
+        weir.explain_plan("A")
+    weir.plans.wait()
+    weir.tidy()
+    assert weir.version_in_force() > version
+    (plan,) = weir.explain_plan("A")
+    assert "sun" in as_text(plan)
+
+
+def test_making_a_plan_beside_the_set_ends_when_asked() -> None:
+    steps = []
+
+    def step() -> None:
+        steps.append(1)
+        if len(steps) == 3:
+            raise InterruptedError
+
+    asked = {(n, 0): title(f"w{n}") for n in range(100)}
+    with pytest.raises(InterruptedError):
+        make_plan(Wanted(asked, SourceStatistics()), step)
+    assert len(steps) == 3

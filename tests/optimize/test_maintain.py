@@ -199,3 +199,19 @@ def test_disjunctions_share_weaker_clauses() -> None:
     plan.add("other", And((WORDS[41], WORDS[42])))
     tree = plan.snapshot().tree
     assert tree.parent[tree.node_of].tolist() == [0, tree.node_of[0], tree.node_of[0]]
+
+
+def test_a_new_predicate_is_compared_with_few_however_many_there_are() -> None:
+    def compared(count: int) -> float:
+        random = Random(1)
+        words = [f"v{number}" for number in range(count // 4)]
+        plan = LivePlan(SourceStatistics())
+        for _ in range(count):
+            phrase = " ".join(random.sample(words, 2))
+            parts = [phrase, *random.sample(words, 2), "common"]
+            plan.graph.take_in(
+                plan.graph.registry.run_of(And(tuple(Contains(None, (Term(one),), 1) for one in parts)))
+            )
+        return plan.graph.compared / count
+
+    assert compared(800) < 1.5 * compared(400)

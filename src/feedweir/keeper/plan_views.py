@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from feedweir.catalog import Catalog, FeedRecord
-from feedweir.engine.plan_store import StoredSource, load_plan, plan_in_force
+from feedweir.engine.plan_store import StoredSource, left_to_index, load_plan, plan_in_force
 from feedweir.errors import CatalogError
 from feedweir.keeper.observing import Weights, share_at, statistics_of, weights_of
 from feedweir.language.format_predicates import format_predicate
@@ -17,17 +17,24 @@ from feedweir.optimize.subsumption import is_never
 
 _HINT = "plans are made when the set is compiled: `feedweir run` does that"
 
+_LEFT_HINT = "what is found is the same; ask again in a minute"
+
 
 def explained_plans(
     catalog: Catalog, plans: Path, now: datetime, source: str = ""
 ) -> tuple[ExplainedPlan, ...]:
     """The plan of a source, or, without a name, those of all sources by name."""
     stored = load_plan(plans, plan_in_force(plans))
+    left = left_to_index(plans, plan_in_force(plans))
+    if source in left:
+        raise CatalogError(f"source {source!r} has no plan yet: {left[source]}", hint=_LEFT_HINT)
     if source and source not in stored:
         catalog.feeds.named(source)  # refuses, with the names that are near
         raise CatalogError(
             f"source {source!r} has no plan: nothing filters it, or it is not yet compiled", hint=_HINT
         )
+    if left and not stored:
+        raise CatalogError("no plan is in force yet: " + "; ".join(left.values()), hint=_LEFT_HINT)
     if not stored:
         raise CatalogError("no plan is in force yet", hint=_HINT)
     records = {record.name: record for record in catalog.feeds.all()}
@@ -58,7 +65,7 @@ def _explained(
         source=plan.source,
         rate=rate,
         measured=_measured(plan, weights, rate),
-        execution=Execution(plan.way, plan.seconds, plan.items),
+        execution=Execution(plan.way, plan.seconds, plan.items, known.items),
         never=[node for node in range(1, len(plan.parents)) if is_never(to_cnf(plan.conditions[node]))],
     )
 

@@ -19,10 +19,11 @@ from feedweir.engine.plan_store import (
     put_plan_in_force,
     save_plan,
 )
-from feedweir.engine.planner import Known, Planner, Standing
+from feedweir.engine.planner import Known, Planner, Standing, Wanted
 from feedweir.engine.planning import places_of, tree_of
 from feedweir.keeper.compile import compile_definitions
 from feedweir.keeper.observing import statistics_of, take_in, weights_by_source
+from feedweir.keeper.plan_ahead import PlanAhead
 from feedweir.match.factored import SourceTree
 from feedweir.optimize.drift import ReplanPolicy
 from feedweir.optimize.statistics import SourceStatistics
@@ -47,6 +48,7 @@ class Plans:
         self._observations = ObservationLog(directory.observations)
         self._clock = clock
         self._planner = Planner(policy)
+        self._ahead = PlanAhead()
         self._turn = threading.Lock()
         self._followed = -1
         """The version of the definitions that the live plans know."""
@@ -55,8 +57,12 @@ class Plans:
         """The trees for the queries of a set that is about to be compiled."""
         with self._turn:
             planned = self._planner.put_in_force(queries, self._known(), self._clock())
-            name = save_plan(self._directory, planned)
+            waiting = self._planner.waiting
+            name = save_plan(
+                self._directory, planned, {source: _left(one) for source, one in waiting.items()}
+            )
             put_plan_in_force(self._directory, name)
+        self._ahead.begin(waiting)
         places = places_of(queries)
         return tuple(tree_of(one, places, plan=name) for one in planned)
 
@@ -82,8 +88,9 @@ class Plans:
 
         The pipeline goes on meanwhile: whoever puts the new version in force has it taken up by the next batch.
         """
+        ready = self._taken_over()
         stale = [standing for standing in self.standings() if standing.is_stale]
-        if not stale:
+        if not stale and not ready:
             return ()
         with self._turn:
             for standing in stale:
@@ -95,7 +102,24 @@ class Plans:
                 standing.source,
                 100 * standing.drift.excess,
             )
-        return tuple(standing.source for standing in stale)
+        return (*ready, *(standing.source for standing in stale))
+
+    def wait(self) -> None:
+        """Until no plan is being made beside the set in force."""
+        self._ahead.wait()
+
+    def close(self) -> None:
+        self._ahead.stop()
+
+    def _taken_over(self) -> tuple[str, ...]:
+        """Sources whose plans were made meanwhile; those that wait still are begun with."""
+        made = self._ahead.take()
+        with self._turn:
+            now = self._clock()
+            ready = [source for source, one in made.items() if self._planner.take_over(source, one, now)]
+            waiting = self._planner.waiting
+        self._ahead.begin(waiting)
+        return tuple(ready)
 
     def _follow(self, known: Known, now: datetime) -> None:
         """Small changes are put in force beside the planned set: the live plans are told of them here."""
@@ -118,3 +142,7 @@ class Plans:
             return statistics_of(weights.get(record.id, {}), record.created_at, now)
 
         return known
+
+
+def _left(wanted: Wanted) -> str:
+    return f"{len(wanted.asked):,} filters are found by the index until their plan is made beside it"

@@ -46,6 +46,8 @@ class Execution:
     """For an item, by every way that there was to choose from."""
     sampled: float = 0.0
     """Items, fading, that the shares come from; 0 when they are assumed."""
+    counted: float = 0.0
+    """Items, fading, that have been sampled until now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +174,7 @@ def as_value(plan: ExplainedPlan) -> dict[str, object]:
         "way": plan.execution.way,
         "predicted_seconds_an_item": dict(plan.execution.seconds),
         "sampled_items": plan.execution.sampled,
+        "sampled_items_now": plan.execution.counted,
         "advice": list(plan.advice),
         "nodes": [
             {
@@ -211,12 +214,16 @@ def _executed(execution: Execution) -> list[str]:
     if not execution.way:
         return []
     times = ", ".join(f"{way} {1e6 * seconds:.2g} µs" for way, seconds in sorted(execution.seconds.items()))
-    known = (
-        f"by {execution.sampled:.3g} sampled items"
-        if execution.sampled
-        else "assumed, nothing was counted yet"
-    )
-    return [f"by {execution.way} (an item: {times}; shares {known})"]
+    return [f"by {execution.way} (an item: {times}; shares {_basis(execution)})"]
+
+
+def _basis(execution: Execution) -> str:
+    """What the shares in a plan rest on."""
+    if execution.sampled:
+        return f"by {execution.sampled:.3g} sampled items"
+    if execution.counted:
+        return f"assumed; {execution.counted:.3g} items were sampled since the plan was made"
+    return "assumed, nothing was counted yet"
 
 
 def _advice(nodes: PlanNodes, never: Collection[int]) -> tuple[str, ...]:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, islice
 from math import prod
 
 from feedweir.optimize.registry import ClauseRegistry, Run
 from feedweir.optimize.selectivity import Selectivity, clause_lift, clause_share, lift_of
-from feedweir.optimize.vcb import MAX_CLOSURE, MAX_WIDTH
+from feedweir.optimize.vcb import MAX_CLOSURE
 
 TRUE: Run = ()
+MAX_NEAR = 256
+"""Earlier records that a new one is compared with: an implication that is missed costs sharing only."""
+MAX_COMBINED = 4
+"""Clauses up to which all parts of a predicate are recorded; of a longer one only single clauses and pairs."""
 
 
 @dataclass(slots=True)
@@ -41,6 +45,10 @@ class LiveGraph:
     known: Selectivity
     registry: ClauseRegistry = field(default_factory=ClauseRegistry)
     records: dict[Run, Record] = field(default_factory=dict)
+    compared: int = 0
+    """Records that were looked at because a new one may subsume them."""
+    _with_clause: dict[int, dict[Run, None]] = field(default_factory=dict)
+    """Records by each of their clauses, in the order they came."""
     _shares: dict[int, float] = field(default_factory=dict)
     _lifts: dict[tuple[int, int], float | None] = field(default_factory=dict)
 
@@ -67,8 +75,8 @@ class LiveGraph:
         return self.record(run)
 
     def parts_of(self, run: Run) -> Iterable[Run]:
-        """The proper parts of a predicate, the shortest first; of a very long one those with few clauses."""
-        widest = len(run) - 1 if len(run) <= MAX_WIDTH else 2
+        """The proper parts of a predicate, the shortest first; of a long one those with few clauses."""
+        widest = len(run) - 1 if len(run) <= MAX_COMBINED else 2
         return (part for size in range(1, widest + 1) for part in combinations(run, size))
 
     def record(self, run: Run) -> Record:
@@ -77,9 +85,19 @@ class LiveGraph:
             record.selectivity = min(
                 [record.selectivity, *(self.records[one].selectivity for one in record.above)]
             )
-            self.records[run] = record
+            self._file(record)
             self._find_below(record)
         return self.records[run]
+
+    def _file(self, record: Record) -> None:
+        self.records[record.run] = record
+        for clause in record.run:
+            self._with_clause.setdefault(clause, {})[record.run] = None
+
+    def _unfile(self, run: Run) -> None:
+        del self.records[run]
+        for clause in run:
+            del self._with_clause[clause][run]
 
     def _find_above(self, run: Run) -> tuple[Run, ...]:
         """Records that subsume a run: its parts, and single clauses and pairs of what its clauses imply."""
@@ -95,14 +113,26 @@ class LiveGraph:
         """
         if not any(self.registry.stronger[clause] for clause in record.run):
             return
-        for other in list(self.records.values()):
-            if other is not record and record.run not in other.above:
-                closure = self.registry.closure_of(other.run)
-                if closure.issuperset(record.run) and other.run != record.run:
-                    other.above = (*other.above, record.run)
-                    other.selectivity = min(other.selectivity, record.selectivity)
-                    if other.is_open or other.predicates:
-                        record.below.add(other.run)
+        for run in self._near(record.run):
+            other = self.records[run]
+            self.compared += 1
+            if other is record or record.run in other.above:
+                continue
+            if self.registry.closure_of(run).issuperset(record.run):
+                other.above = (*other.above, record.run)
+                other.selectivity = min(other.selectivity, record.selectivity)
+                if other.is_open or other.predicates:
+                    record.below.add(run)
+
+    def _near(self, run: Run) -> list[Run]:
+        """Records that may imply a run: they have each of its clauses or a stronger one, so that the clause
+        with the fewest such records finds them all.
+        """
+        ways = [(clause, *sorted(self.registry.stronger[clause])) for clause in run]
+        counts = [sum(len(self._with_clause.get(one, ())) for one in way) for way in ways]
+        rarest = ways[min(range(len(run)), key=lambda place: (counts[place], place))]
+        found = (each for clause in rarest for each in self._with_clause.get(clause, ()))
+        return list(dict.fromkeys(islice(found, MAX_NEAR)))
 
     def above(self, record: Record) -> list[Record]:
         """What subsumes a record now; a name in `above` may be of a record that is forgotten."""
@@ -122,7 +152,7 @@ class LiveGraph:
         for above in self.above(record):
             above.below.discard(run)
         if not record.below:
-            del self.records[run]
+            self._unfile(run)
             for above in self.above(record):
                 if not above.below:
                     self.forget(above.run)

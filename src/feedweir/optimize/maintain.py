@@ -11,7 +11,7 @@ plan costs more.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -242,11 +242,17 @@ class LivePlan:
         return LivePlan.made(self.predicates, self.graph.known)
 
     @classmethod
-    def made(cls, predicates: Mapping[Any, Predicate], known: Selectivity) -> LivePlan:
-        """A plan for predicates by key, made at once."""
+    def made(
+        cls,
+        predicates: Mapping[Any, Predicate],
+        known: Selectivity,
+        step: Callable[[], None] = lambda: None,
+    ) -> LivePlan:
+        """A plan for predicates by key, made at once; `step` is called again and again and may raise to end it."""
         fresh = cls(known)
         planned = factorise(list(predicates.values()), known)
         for key, predicate in predicates.items():
+            step()
             fresh._take_in(key, predicate)
         wanted = {
             fresh.graph.registry.run_of(planned.predicate_of(node)) for node in range(1, planned.tree.count)
@@ -255,6 +261,7 @@ class LivePlan:
         for run in sorted(kept):
             fresh._attach(fresh.graph.records[run], TRUE)
         for run in sorted(kept):
+            step()
             fresh._move(fresh.graph.records[run], fresh._best_above(fresh.graph.records[run]))
         fresh._settle(sorted(kept))
         fresh.changes = 0
