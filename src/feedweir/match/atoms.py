@@ -1,7 +1,7 @@
 """The atoms that every predicate reduces to: what can be said of an item once, for all queries that ask.
 
-Word, prefix, value and segment atoms are enumerated: an item lists those it satisfies, so a query can be found by them.
-Phrases and intervals are tested on candidates. What is left is asked of `meaning`.
+Words, prefixes, values, segments and tree patterns are enumerated: an item lists those it satisfies, so a query can be
+found by them. Phrases and intervals are tested on candidates. What is left is asked of `meaning`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from feedweir.plan.predicates import DatePart, Predicate
+from feedweir.plan.predicates import DatePart, Predicate, TreePattern
 
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 
@@ -123,6 +123,13 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
+class Tree:
+    """The item's XML has this pattern."""
+
+    pattern: TreePattern
+
+
+@dataclass(frozen=True, slots=True)
 class Ask:
     """What only `meaning` can decide."""
 
@@ -134,5 +141,5 @@ class Every:
     """Satisfied by every item: what queries without a positive atom are found by."""
 
 
-Enumerated: TypeAlias = Word | Prefix | Origin | Equal | EqualNumber | Link | Segment | Every
+Enumerated: TypeAlias = Word | Prefix | Origin | Equal | EqualNumber | Link | Segment | Tree | Every
 Leaf: TypeAlias = Enumerated | Phrase | Within | Ordered | Ask

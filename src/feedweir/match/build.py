@@ -11,7 +11,7 @@ import pyarrow as pa
 from feedweir.items.attributes import attribute_named
 from feedweir.items.uncollected import uncollected
 from feedweir.match.arrays import Array, frozen
-from feedweir.match.atoms import Ask, Axis, Every, Leaf, Ordered, Origin, Phrase, Prefix, Within, Word
+from feedweir.match.atoms import Ask, Axis, Every, Leaf, Ordered, Origin, Phrase, Prefix, Tree, Within, Word
 from feedweir.match.conjunctions import Conjunction, conjunctions_of, normal_form_size
 from feedweir.match.dictionary import dictionary_of, prefix_length_masks
 from feedweir.match.factored import (
@@ -40,6 +40,7 @@ from feedweir.match.programs import Programs
 from feedweir.match.scopes import MAX_FIELDS, Scopes
 from feedweir.match.segment_trees import cuts_of, node_atoms, range_between, segments_of, segments_of_range
 from feedweir.match.selectivity import SCOPED, Frequencies, Rarity, probability_of_unseen
+from feedweir.match.tree_atoms import tree_atoms_of
 from feedweir.match.trie import MAX_DEPTH, trie_of
 from feedweir.plan.predicates import Contains, Term
 
@@ -267,9 +268,26 @@ def _assembled(
         checks=_checks(checked, programs, numbering, scopes),
         text_orders=tuple(stored_order(name, texts) for name, texts in draft.orders.items()),
         segment_trees=_segment_trees(draft, numbering),
+        tree_atoms=tree_atoms_of(numbering.trees(), _sources_of_trees(draft)),
         forest=forest,
         trees=tuple((one.tree.source, one.tree.plan) for one in draft.trees),
     )
+
+
+def _sources_of_trees(draft: _Draft) -> list[str] | None:
+    """The sources whose items tree patterns are looked for in; None for all."""
+    names: set[str] = set()
+    for formula in draft.formulas.values():
+        if any(isinstance(leaf, Tree) for leaf in leaves_of(formula)):
+            parts = formula.parts if isinstance(formula, All) else (formula,)
+            origins = [part for part in parts if isinstance(part, Origin)]
+            if not origins:
+                return None
+            names.update(origins[0].names)
+    for tree in draft.trees:
+        if any(isinstance(leaf, Tree) for leaf in tree.leaves()):
+            names.add(tree.tree.source)
+    return sorted(names)
 
 
 def _scoped_words(keywords: Keywords, lexicon: Lexicon, scopes: Scopes) -> ScopedWords:

@@ -172,6 +172,9 @@ def values_of_batch(index: Index, items: pa.RecordBatch) -> Values:
         found_rows, found_atoms = _segment_atoms(tree, read)
         rows.append(found_rows)
         atoms.append(found_atoms)
+    found_rows, found_atoms = index.tree_atoms.found_in(items)
+    rows.append(found_rows)
+    atoms.append(found_atoms)
     return Values(*by_row(np.concatenate(rows), np.concatenate(atoms), items.num_rows), *_axes(index, read))
 
 

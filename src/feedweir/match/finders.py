@@ -72,6 +72,8 @@ def name_of(index: Index, atom: int) -> str:
     if len(place):
         bit = int(index.vocabulary.scoped_scopes[place[0]]).bit_length() - 1
         return f"{index.scopes.fields[bit]}: {_entry_name(index, int(_scoped_entries(index)[place[0]]))}"
+    if atom in index.tree_atoms.atoms:
+        return index.tree_atoms.name_of(atom)
     value = np.flatnonzero(index.value_atoms == atom)
     if len(value):
         number = int(np.searchsorted(index.value_starts, value[0], side="right")) - 1

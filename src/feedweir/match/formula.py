@@ -24,11 +24,13 @@ from feedweir.match.atoms import (
     Origin,
     Phrase,
     Prefix,
+    Tree,
     Within,
     Word,
 )
 from feedweir.match.meaning import part_of, term_words
 from feedweir.match.orders import exact_number, number_bounds
+from feedweir.match.trees import fits
 from feedweir.plan.predicates import (
     And,
     AtLeast,
@@ -110,7 +112,9 @@ def reduced(predicate: Predicate) -> Formula:
             return _linked(predicate)
         case FromFeeds(names):
             return Origin(tuple(sorted(set(names)))) if names else NO
-        case TreePattern() | GraphPattern():
+        case TreePattern():
+            return Tree(predicate) if fits(predicate) else Ask(predicate)
+        case GraphPattern():
             return Ask(predicate)
 
 

@@ -16,6 +16,7 @@ from feedweir.match.factored_kernels import Forest
 from feedweir.match.match_kernels import Checks, Trie, Vocabulary
 from feedweir.match.orders import TextOrder
 from feedweir.match.scopes import Scopes
+from feedweir.match.tree_atoms import TreeAtoms
 
 FILE = "index.arrays"
 _PARTS: dict[str, Any] = {
@@ -59,6 +60,7 @@ class Index:
     checks: Checks
     segment_trees: tuple[SegmentTree, ...]
     text_orders: tuple[TextOrder, ...]
+    tree_atoms: TreeAtoms
     forest: Forest
     trees: tuple[tuple[str, str], ...]
     """(source, plan) of each tree of the forest: whose items go through it, and what it is known by."""
@@ -91,6 +93,7 @@ def save_index(directory: Path, index: Index) -> dict[str, Any]:
         "text_orders": [order.attribute for order in index.text_orders],
         "segment_axes": [asdict(tree.axis) for tree in index.segment_trees],
         "trees": [list(tree) for tree in index.trees],
+        "tree_sources": index.tree_atoms.sources,
     }
 
 
@@ -106,6 +109,7 @@ def load_index(directory: Path, details: Mapping[str, Any]) -> Index:
         axes=tuple(Axis(**axis) for axis in details["axes"]),
         value_kinds=tuple((kind, attribute) for kind, attribute in details["value_kinds"]),
         trees=tuple((source, plan) for source, plan in details["trees"]),
+        tree_atoms=TreeAtoms(arrays["tree_atoms.atoms"], arrays["tree_atoms.text"], details["tree_sources"]),
         text_orders=tuple(
             TextOrder(attribute, arrays[f"orders.{number}.text"], arrays[f"orders.{number}.starts"])
             for number, attribute in enumerate(details["text_orders"])
@@ -125,6 +129,7 @@ def _arrays_of(index: Index) -> dict[str, Array]:
     arrays: dict[str, Array] = {name: getattr(index, name) for name in _SINGLE}
     for name, part in _PARTS.items():
         arrays |= {f"{name}.{field}": getattr(getattr(index, name), field) for field in part._fields}
+    arrays |= {"tree_atoms.atoms": index.tree_atoms.atoms, "tree_atoms.text": index.tree_atoms.text}
     for number, order in enumerate(index.text_orders):
         arrays |= {f"orders.{number}.text": order.text, f"orders.{number}.starts": order.starts}
     for number, tree in enumerate(index.segment_trees):

@@ -20,6 +20,7 @@ from feedweir.match.atoms import (
     Phrase,
     Prefix,
     Segment,
+    Tree,
     Word,
 )
 from feedweir.match.index import starts_of
@@ -74,6 +75,9 @@ class Numbering:
 
     def segments(self) -> dict[Segment, int]:
         return {atom: number for atom, number in self.others.items() if isinstance(atom, Segment)}
+
+    def trees(self) -> dict[Tree, int]:
+        return {atom: number for atom, number in self.others.items() if isinstance(atom, Tree)}
 
 
 def numbered(

@@ -157,6 +157,6 @@ def _own_words(overlay: Overlay, texts: Texts) -> Iterator[tuple[Array, Array]]:
 
 def _own_values(overlay: Overlay, items: pa.RecordBatch) -> Iterator[tuple[Array, Array]]:
     for layer in overlay.layers:
-        if layer.index.value_kinds or layer.index.segment_trees:
+        if layer.index.value_kinds or layer.index.segment_trees or len(layer.index.tree_atoms):
             offsets, atoms, *_ = values_of_batch(layer.index, items)
             yield offsets, layer.atoms[atoms]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import isfinite
 from operator import eq, ge, gt, le, lt
-from threading import Lock
 
 from feedweir.errors import DocumentError
 from feedweir.items.graph import Node, Statement, triples_of
@@ -27,60 +26,21 @@ from feedweir.plan.predicates import (
 
 _COMPARISONS = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
 Binding = dict[str, tuple[str, str]]
-_FEW = 8
-_PATTERNS_PER_MATCH = 8
-"""So many patterns are compiled in the time that one takes to be looked for alone."""
+_KEPT = 256
 
 
-class TogetherAsked:
-    """Tree patterns that were asked for, compiled as one set: what one query asks of an item answers all of them.
-
-    A new pattern is compiled alone and waits until those that wait have been asked for so often that compiling all of
-    them together costs no more. Answers never depend on what is held; when it is full it begins anew.
-    """
-
-    def __init__(self, max_patterns: int = 200_000) -> None:
-        self._max_patterns = max_patterns
-        self._numbers: dict[TreePattern, int] = {}
-        self._waiting: dict[TreePattern, TreeSet] = {}
-        self._asked_alone = 0
-        self._together: TreeSet | None = None
-        self._lock = Lock()
-
-    def set_of(self, pattern: TreePattern) -> tuple[TreeSet, int]:
-        """A set that has the pattern, and its number there."""
-        with self._lock:
-            if pattern not in self._numbers:
-                if pattern not in self._waiting:
-                    self._waiting[pattern] = compile_trees([pattern])
-                self._asked_alone += 1
-                known = len(self._numbers) + len(self._waiting)
-                if self._asked_alone <= _FEW + known // _PATTERNS_PER_MATCH:
-                    return self._waiting[pattern], 0
-                self._join()
-            assert self._together is not None
-            return self._together, self._numbers[pattern]
-
-    def _join(self) -> None:
-        kept = self._numbers if len(self._numbers) + len(self._waiting) <= self._max_patterns else {}
-        together = [*kept, *self._waiting]
-        self._together = compile_trees(together)
-        self._numbers = {pattern: number for number, pattern in enumerate(together)}
-        self._waiting = {}
-        self._asked_alone = 0
-
-
-_ASKED = TogetherAsked()
+@lru_cache(maxsize=_KEPT)
+def _set_of(pattern: TreePattern) -> TreeSet:
+    """A pattern by itself: sets of queries find their patterns together, as atoms; this is for a single question."""
+    return compile_trees([pattern])
 
 
 class Patterns:
     """The patterns of one item: its tree and its triples are made once, and equal patterns are judged once."""
 
-    def __init__(self, item: Item, asked: TogetherAsked = _ASKED) -> None:
+    def __init__(self, item: Item) -> None:
         self._item = item
-        self._asked = asked
         self._judged: dict[TreePattern | GraphPattern, bool] = {}
-        self._had: dict[TreeSet, frozenset[int]] = {}
 
     def has(self, pattern: TreePattern | GraphPattern) -> bool:
         if pattern not in self._judged:
@@ -90,13 +50,7 @@ class Patterns:
         return self._judged[pattern]
 
     def _has_tree(self, pattern: TreePattern) -> bool:
-        if self._tree is None:
-            return False
-        trees, number = self._asked.set_of(pattern)
-        if trees not in self._had:
-            found = trees.matches_of([self._tree])
-            self._had[trees] = frozenset(found.patterns.tolist())
-        return number in self._had[trees]
+        return self._tree is not None and len(_set_of(pattern).matches_of([self._tree]).patterns) > 0
 
     def _has_graph(self, pattern: GraphPattern) -> bool:
         # triples with fewest variables first: they leave fewest ways open

@@ -10,12 +10,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from feedweir.match.arrays import Array
-from feedweir.match.atoms import Enumerated, Equal, EqualNumber, Every, Link, Origin, Prefix, Segment, Word
+from feedweir.match.atoms import (
+    Enumerated,
+    Equal,
+    EqualNumber,
+    Every,
+    Link,
+    Origin,
+    Prefix,
+    Segment,
+    Tree,
+    Word,
+)
 
 _ORIGIN = 0.002
 _EQUAL = 0.001
 _LINK = {"url": 0.001, "opening": 0.005, "host": 0.01, "domain": 0.02}
 _SEGMENT = 0.2
+_TREE = 0.0005
+"""Below that of sources: many patterns are asked of one source, and each is found by itself."""
 SCOPED = 0.5
 """How much less likely a word is in one attribute than in the whole item."""
 
@@ -55,6 +68,8 @@ class Rarity:
                 return _LINK[kind]
             case Segment():
                 return _SEGMENT
+            case Tree():
+                return _TREE
             case Every():
                 return 1.0
 

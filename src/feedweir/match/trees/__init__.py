@@ -7,6 +7,7 @@ variables bind, and their string values.
 
 from feedweir.match.trees.compiled import TreeMatches, TreeSet, compile_trees
 from feedweir.match.trees.document import DocumentTree, TreeBounds, parse_tree, tree_of
+from feedweir.match.trees.limbs import fits
 from feedweir.match.trees.witnesses import Witnesses
 from feedweir.match.trees.xpath import xpath_of
 
@@ -17,6 +18,7 @@ __all__ = [
     "TreeSet",
     "Witnesses",
     "compile_trees",
+    "fits",
     "parse_tree",
     "tree_of",
     "xpath_of",

@@ -96,6 +96,11 @@ def grow(patterns: Sequence[TreePattern]) -> Grown:
     return Grown(limbs, comparisons, vocabulary, roots)
 
 
+def fits(pattern: TreePattern) -> bool:
+    """Whether a pattern is small enough to be matched."""
+    return _size(pattern.root) <= MAX_PATTERN_NODES
+
+
 def _root(node: PatternNode, numbers: dict[_Key, int]) -> int:
     return _limb(node, numbers, [MAX_PATTERN_NODES], node)
 
