@@ -32,6 +32,14 @@ def test_booleans_are_what_people_write(text: str, value: bool) -> None:
     assert load_settings(environment={"FEEDWEIR_FETCH": text}).fetch is value
 
 
+def test_a_list_is_written_as_a_list_or_with_commas(tmp_path: Path) -> None:
+    file = tmp_path / "f.toml"
+    file.write_text('allowed_hosts = ["a.example", "b.example"]\n')
+    assert load_settings(file=file, environment={}).allowed_hosts == ("a.example", "b.example")
+    given = {"FEEDWEIR_ALLOWED_HOSTS": "a.example, b.example,"}
+    assert load_settings(environment=given).allowed_hosts == ("a.example", "b.example")
+
+
 @pytest.mark.parametrize(
     ("environment", "message"),
     [

@@ -34,10 +34,21 @@ class Settings:
     driver_memory: str = "1g"
     batch_bytes: int = 16 << 20
     """Compressed documents in one batch at most."""
+    document_seconds: float = 5.0
+    """Processor time that reading one document may take, and a second more for each megabyte of it; then it is set
+    aside. 0 is no bound."""
+    document_memory_mb: int = 1024
+    """Memory that reading one document may take. 0 is no bound."""
     host: str = "127.0.0.1"
     port: int = 8080
+    allowed_hosts: tuple[str, ...] = ()
+    """Further names under which the HTTP door may be reached, a list or separated by commas; `*` is any."""
     token: str = ""
-    """What programs must present to carry out statements over HTTP; needed to serve beyond this machine."""
+    """What must be presented over HTTP, to read and to change; needed to serve beyond this machine."""
+    public_reads: str = "none"
+    """What may be read without the token: `none`, `feeds` or `all` (never what concerns subscribers)."""
+    stalled_after_s: int = 300
+    """Documents that wait for longer than this to be published are told as standing still, by all doors."""
     fetch: bool = True
     """Whether this process fetches sources."""
     fetch_on: str = "auto"
@@ -166,11 +177,27 @@ def _number(value: Any) -> float:
     return number
 
 
+def _texts(value: Any) -> tuple[str, ...]:
+    """A list, as TOML has it, or one text with commas, as an environment has it."""
+    if not isinstance(value, str | list | tuple):
+        raise TypeError(value)
+    parts = value.split(",") if isinstance(value, str) else map(str, value)
+    return tuple(part.strip() for part in parts if part.strip())
+
+
 _CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "Path": Path,
     "str": str,
     "int": int,
     "float": _number,
     "bool": _boolean,
+    "tuple[str, ...]": _texts,
 }
-_KINDS = {"Path": "a path", "str": "text", "int": "a whole number", "float": "a number", "bool": "yes or no"}
+_KINDS = {
+    "Path": "a path",
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "yes or no",
+    "tuple[str, ...]": "a list of names",
+}

@@ -80,7 +80,7 @@ def test_pages_of_other_sites_cannot_send_statements(client: Client, library: Sh
 
 
 def test_a_token_is_needed_when_one_is_set(library: ShelfLibrary) -> None:
-    with WebServer(create_app(library, options=WebOptions(statement_token="s3cret"))) as server:
+    with WebServer(create_app(library, options=WebOptions(token="s3cret"))) as server:
         client = Client(server.port)
         assert client.post("/v1/statements", "create feed A;").status == 401
         assert client.post("/v1/statements", "create feed A;", Authorization="Bearer nope").status == 401
@@ -90,7 +90,7 @@ def test_a_token_is_needed_when_one_is_set(library: ShelfLibrary) -> None:
 def test_an_outline_is_imported_with_the_token_and_what_became_of_its_feeds_is_told(
     library: ShelfLibrary,
 ) -> None:
-    with WebServer(create_app(library, options=WebOptions(statement_token="s3cret"))) as server:
+    with WebServer(create_app(library, options=WebOptions(token="s3cret"))) as server:
         client = Client(server.port)
         assert client.post("/feeds.opml", "<opml/>").status == 401
         assert "Imported" not in library.views

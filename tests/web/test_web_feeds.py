@@ -9,6 +9,9 @@ import xml.etree.ElementTree as ET
 import feedparser
 import pytest
 
+from feedweir.web.app import create_app
+from feedweir.web.door import WebOptions
+from feedweir.web.serve import WebServer
 from tests.web.shelf_library import NOON, ShelfLibrary, an_item
 from tests.web.web_client import Client
 
@@ -134,8 +137,10 @@ def test_an_evil_feed_name_is_text_in_every_answer(client: Client) -> None:
     assert b"<script" not in reply.body
 
 
-def test_feeds_name_themselves_by_the_address_they_were_asked_under(client: Client) -> None:
-    parsed = feedparser.parse(client.get("/feeds/RiverPost.atom", Host="weir.example:8080").body)
+def test_feeds_name_themselves_by_the_address_they_were_asked_under(library: ShelfLibrary) -> None:
+    with WebServer(create_app(library, options=WebOptions(allowed_hosts=("weir.example",)))) as server:
+        reply = Client(server.port).get("/feeds/RiverPost.atom", Host="weir.example:8080")
+    parsed = feedparser.parse(reply.body)
     links = {link["rel"]: link["href"] for link in parsed.feed.links}
     assert links["self"] == "http://weir.example:8080/feeds/RiverPost.atom"
     assert links["alternate"] == "http://weir.example:8080/feeds/RiverPost"
@@ -222,8 +227,5 @@ def test_a_hub_is_named_in_the_headers_and_in_the_feed(client: Client, library: 
 
 
 def test_last_modified_waits_until_its_second_is_over(library: ShelfLibrary) -> None:
-    from feedweir.web.app import create_app
-    from feedweir.web.serve import WebServer
-
     with WebServer(create_app(library, clock=lambda: NOON.replace(microsecond=900_000))) as server:
         assert "Last-Modified" not in Client(server.port).get("/feeds/RiverPost.rss").headers

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,9 +18,14 @@ from rich.text import Text
 from feedweir.config import Settings, load_settings
 from feedweir.errors import SettingsError
 from feedweir.items.owners import is_owner
+from feedweir.keeper.standstill import Bounds
 from feedweir.keeper.weir import Weir
 
+NEEDS_ATTENTION = 4
+"""The exit code of a command that looks and finds something."""
 _PIPE_WIDTH = 200
+_PATIENCE_S = 10.0
+"""A person waits; what runs by itself waits longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +40,12 @@ class Context:
 
     def weir(self, **flags: Any) -> Weir:
         settings = self.settings(**flags)
-        return Weir.open(settings.data, catalog_url=settings.catalog_url)
+        return Weir.open(settings.data, catalog_url=settings.catalog_url, patience_s=_PATIENCE_S)
+
+
+def bounds_in(settings: Settings) -> Bounds:
+    """From when on something counts as standing still."""
+    return Bounds(late=timedelta(seconds=settings.stalled_after_s))
 
 
 Owner = Annotated[

@@ -8,6 +8,7 @@ from typing import Any
 
 from feedweir.acquire.opml import Imported
 from feedweir.deliver.view import EntryView, FeedKind, FeedSummary, FeedView
+from feedweir.engine.quarantine import SetAside
 from feedweir.engine.wanting import Wanting
 from feedweir.engine.why import Clause
 from feedweir.keeper.outlines import export_opml, import_opml
@@ -75,25 +76,39 @@ class LocalLibrary:
     ) -> Wanting:
         return self._weir.wanting_document(body, source=source, media_type=media_type, owner=owner)
 
+    def set_aside(self) -> Sequence[SetAside]:
+        return self._weir.quarantine.waiting()
+
     def plans(self, source: str) -> Sequence[ExplainedPlan]:
         return self._weir.explain_plan(source)
 
     def health(self) -> Health:
-        progress = self._service.progress()
+        progress, verdict = self._service.progress(), self._service.verdict()
         return Health(
-            is_healthy=progress.is_running or progress.restarts == 0,
-            is_ready=progress.is_running,
+            is_healthy=verdict.is_healthy,
+            is_ready=verdict.is_ready,
+            reasons=verdict.sentences(),
             facts=(
                 ("landed", progress.landed),
                 ("published", progress.published),
                 ("batches", progress.batches),
                 ("restarts", progress.restarts),
+                ("set_aside", len(self._weir.quarantine.waiting())),
             ),
         )
 
     def measures(self) -> Sequence[Measure]:
         progress = self._service.progress()
-        return [*_counters(progress), *_gauges(progress), self._outbox()]
+        still, aside = self._standing_still(), self._set_aside()
+        return [*_counters(progress), *_gauges(progress), still, aside, self._outbox()]
+
+    def _standing_still(self) -> Measure:
+        count = len(self._service.verdict().troubles)
+        return _measure("feedweir_standing_still", "Kinds of work that do not move.", "gauge", count)
+
+    def _set_aside(self) -> Measure:
+        count = len(self._weir.quarantine.waiting())
+        return _measure("feedweir_documents_set_aside", "Documents that wait for a person.", "gauge", count)
 
     def _outbox(self) -> Measure:
         counts = sorted(self._weir.catalog.outbox.counts().items())

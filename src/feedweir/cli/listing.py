@@ -6,8 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from feedweir.cli.context import Owner, context_of, owner_in, show_rows
+from feedweir.cli.context import NEEDS_ATTENTION, Owner, bounds_in, context_of, owner_in, show_rows
 from feedweir.keeper.questions import row_of
+from feedweir.keeper.service_note import signs_from_outside
+from feedweir.keeper.standstill import Signs, Verdict, judged
 from feedweir.keeper.weir import Weir
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON array.")]
@@ -57,10 +59,26 @@ def items(
 
 
 def status(context: typer.Context, as_json: AsJson = False) -> None:
-    """Show how far the pipeline is, what waits, and what fails."""
-    with context_of(context).weir() as weir:
-        rows = [{"what": what, "value": value} for what, value in _facts(weir).items()]
+    """Show how far the pipeline is, what waits, what fails and what stands still; exit code 4 when something does."""
+    given = context_of(context)
+    with given.weir() as weir:
+        signs = signs_from_outside(weir.directory.root, weir.log, weir.store)
+        verdict = judged(signs, weir.clock(), bounds_in(given.settings()))
+        facts = {**_facts(weir), **_movement(signs, verdict)}
+    rows = [{"what": what, "value": value} for what, value in facts.items()]
     show_rows(rows, ("what", "value"), as_json=as_json)
+    if verdict.troubles:
+        raise typer.Exit(NEEDS_ATTENTION)
+
+
+def _movement(signs: Signs, verdict: Verdict) -> dict[str, Any]:
+    return {
+        "running since": signs.started or ("yes" if signs.is_running else "not running"),
+        "waiting since": signs.waiting_since,
+        "restarts in a row": signs.restarts,
+        "last error": signs.failed.error if signs.failed else None,
+        "standing still": "; ".join(verdict.sentences()) or None,
+    }
 
 
 def _facts(weir: Weir) -> dict[str, Any]:
@@ -80,5 +98,7 @@ def _facts(weir: Weir) -> dict[str, Any]:
         "candidates counted": sum(one.candidates for one in counted),
         "last hit": max((one.last_hit_at for one in counted if one.last_hit_at), default=None),
         "outbox": dict(sorted(weir.catalog.outbox.counts().items())),
+        "damaged files": ", ".join(sorted(map(str, weir.store.damages()))) or "none",
+        "set aside": len(weir.quarantine.waiting()),
         "failing": len(weir.catalog.failures.latest(limit=1_000)),
     }

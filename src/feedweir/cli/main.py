@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
 
 from feedweir import __version__
-from feedweir.cli import ask, delivery, doctor, execute, listing, plan, run, transfer
+from feedweir.cli import ask, delivery, doctor, execute, listing, plan, quarantine, run, transfer
 from feedweir.cli.context import Context
-from feedweir.errors import FeedweirError, SettingsError
+from feedweir.engine.storage import is_storage_error, storage_error
+from feedweir.errors import FeedweirError, SettingsError, StorageError
+from feedweir.items.redact import without_secrets
 
 EXIT_CODES = {
     0: "done",
@@ -29,7 +31,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     epilog="Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items()),
 )
-for module in (run, execute, ask, plan, listing, delivery, doctor, transfer):
+for module in (run, execute, ask, plan, listing, delivery, quarantine, doctor, transfer):
     module.add_to(app)
 
 
@@ -71,12 +73,21 @@ def main() -> None:
     try:
         sys.exit(app(standalone_mode=False) or 0)
     except FeedweirError as error:
-        Console(stderr=True, highlight=False).print(f"feedweir: {error}", markup=False, soft_wrap=True)
-        sys.exit(_exit_code(error))
+        _tell(error)
+    except OSError as error:
+        if not is_storage_error(error):
+            raise
+        _tell(storage_error(error))
     except typer.Abort:
         sys.exit(130)
     except Exception as error:
         _fail_as_click_does(error)
+
+
+def _tell(error: FeedweirError) -> NoReturn:
+    told = f"feedweir: {without_secrets(str(error))}"
+    Console(stderr=True, highlight=False).print(told, markup=False, soft_wrap=True)
+    sys.exit(_exit_code(error))
 
 
 def _fail_as_click_does(error: Any) -> None:
@@ -87,4 +98,6 @@ def _fail_as_click_does(error: Any) -> None:
 
 
 def _exit_code(error: FeedweirError) -> int:
+    if isinstance(error, StorageError):
+        return 1
     return 2 if isinstance(error, SettingsError) else 3

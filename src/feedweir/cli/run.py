@@ -15,16 +15,20 @@ from typing import Annotated
 import typer
 
 from feedweir import __version__
+from feedweir.acquire.allowance import Allowance
 from feedweir.acquire.crawl import CrawlOptions
 from feedweir.acquire.exchange import Agent
 from feedweir.acquire.hosts import HostLedger, HostRules
 from feedweir.acquire.refresh.budget import Budget
-from feedweir.cli.context import context_of
+from feedweir.cli.context import bounds_in, context_of
 from feedweir.cli.door import LocalLibrary
 from feedweir.cli.sending import bounce_loop, desk_of, send_loop
 from feedweir.config import Settings
 from feedweir.engine.batches import Manifest
+from feedweir.engine.sole_runner import sole_runner
+from feedweir.engine.storage import ensure_open_files
 from feedweir.errors import SettingsError
+from feedweir.items.redact import without_secrets
 from feedweir.keeper.fetching import FetchLoop, Looker, Opening, rules_of
 from feedweir.keeper.intake import Receiving
 from feedweir.keeper.leases import Leases
@@ -55,16 +59,18 @@ def run(
     fetch: Annotated[bool | None, typer.Option(help="Whether this process fetches sources.")] = None,
 ) -> None:
     """Fetch sources, run the pipeline on Spark, serve the feeds. Ctrl-C stops; the next run continues."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    _log_to_console()
     # What fails in a batch is the failure of the query, and told as such in one line.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     given = context_of(context)
     flags = {"host": host, "port": port, "master": master, "fetch": fetch}
     settings = given.settings(**flags, **(_sample_flags() if sample else {}))
+    ensure_open_files()
     stop = threading.Event()
     _stop_on_signals(stop)
     with ExitStack() as stack:
         weir = stack.enter_context(Weir.open(settings.data, catalog_url=settings.catalog_url))
+        stack.enter_context(sole_runner(weir.directory.root))
         if sample:
             stack.callback(_start_sample(weir, settings.sample_port).stop)
         spark = stack.enter_context(ExitStack())
@@ -86,6 +92,7 @@ def run(
                 if loop is not None:
                     stack.callback(loop.stop)
                     loop.start()
+                    service.watch(loop)
         # Stopped first: a pipeline whose processes were asked to stop, too, is not started again.
         stack.callback(service.stop)
         service.start()
@@ -94,6 +101,19 @@ def run(
         stop.wait()
         typer.echo("Stopping: finishing what is being written …")
     typer.echo("Stopped. `feedweir run` continues where this left off.")
+
+
+class _LogLines(logging.Formatter):
+    """Lines in which addresses hold no secrets, whoever wrote them."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return without_secrets(super().format(record))
+
+
+def _log_to_console() -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(_LogLines("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
 def _stop_on_signals(stop: threading.Event) -> None:
@@ -116,7 +136,14 @@ def _web_options(settings: Settings) -> WebOptions:
             f"serving on {settings.host} lets others carry out statements",
             hint="set FEEDWEIR_TOKEN to a secret",
         )
-    return WebOptions(public_url=settings.public_url, statement_token=settings.token)
+    if settings.public_reads not in ("none", "feeds", "all"):
+        raise SettingsError(f"setting public_reads: {settings.public_reads!r} is not none, feeds or all")
+    return WebOptions(
+        public_url=settings.public_url,
+        token=settings.token,
+        public_reads=settings.public_reads,  # type: ignore[arg-type]
+        allowed_hosts=(settings.host, *settings.allowed_hosts),
+    )
 
 
 def _sample_flags() -> dict[str, object]:
@@ -145,7 +172,7 @@ def _service(
 ) -> Service:
     start_query = _spark_query(weir, settings, spark)
     if not settings.fetch:
-        return Service(weir, start_query, None, keep_sent=_keep_sent(settings))
+        return Service(weir, start_query, None, keep_sent=_keep_sent(settings), bounds=bounds_in(settings))
     fetch_loop = FetchLoop(
         weir.catalog,
         weir.log,
@@ -160,7 +187,7 @@ def _service(
         in_force=weir.version_in_force,
         opening=_fetching_executors(weir, settings) if _is_on_executors(settings) else None,
     )
-    return Service(weir, start_query, fetch_loop, keep_sent=_keep_sent(settings))
+    return Service(weir, start_query, fetch_loop, keep_sent=_keep_sent(settings), bounds=bounds_in(settings))
 
 
 def _keep_sent(settings: Settings) -> timedelta | None:
@@ -222,10 +249,15 @@ def _spark_query(
             commit,
             tasks=settings.tasks or session.sparkContext.defaultParallelism,
             max_batch_bytes=settings.batch_bytes,
+            allowance=_allowance(settings),
         )
         return WatchedQuery(query)
 
     return start
+
+
+def _allowance(settings: Settings) -> Allowance:
+    return Allowance(seconds=settings.document_seconds, memory_bytes=settings.document_memory_mb << 20)
 
 
 def _tell(url: str, weir: Weir, settings: Settings) -> None:

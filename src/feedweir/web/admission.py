@@ -1,25 +1,114 @@
-"""Who may ask for what, and how much they may say."""
+"""Who may ask for what, and how much they may say.
+
+With a token set, every route needs it that is not named here as open or, by the operator, as public.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hmac
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Literal
 
 from fastapi import HTTPException, Request
 
 from feedweir.items.owners import is_owner
-from feedweir.web.door import Door
+from feedweir.web.door import Door, PublicReads
 from feedweir.web.negotiate import is_same_site
+
+Access = Literal["open", "feed", "read", "guarded"]
+
+_OPEN = frozenset(
+    {
+        "GET /healthz",
+        "GET /readyz",
+        "GET /assets/{file_name}",
+        # The path holds a secret, or is signed with one, and is checked by the route.
+        "GET /websub/{name}/{token}",
+        "POST /websub/{name}/{token}",
+        "GET /unsubscribe/{token}",
+        "POST /unsubscribe/{token}",
+        "GET /subscriptions/{token}",
+        "POST /subscriptions/{token}/replay",
+        "GET /subscriptions/{name}/events",
+    }
+)
+_READS = frozenset(
+    {
+        "GET /",
+        "GET /feeds.opml",
+        "GET /items/{seq}",
+        "GET /metrics",
+        "GET /v1/feeds",
+        "GET /v1/items/{seq}/feeds",
+        "GET /v1/openapi.json",
+        "GET /v1/plan",
+        "GET /v1/search",
+        "GET /v1/why",
+    }
+)
+_PUBLIC: dict[PublicReads, frozenset[Access]] = {
+    "none": frozenset(),
+    "feeds": frozenset({"feed"}),
+    "all": frozenset({"feed", "read"}),
+}
+
+
+def access_of(method: str, template: str) -> Access:
+    """What kind of thing a route gives; one that nobody thought of is guarded."""
+    route = f"{method} {template}"
+    if route in _OPEN:
+        return "open"
+    # Whoever may read a feed may have it pushed to them.
+    if route.startswith("GET /feeds/") or route == "POST /hub":
+        return "feed"
+    return "read" if route in _READS else "guarded"
+
+
+def gate(door: Door) -> Callable[[Request], Awaitable[None]]:
+    """What every request passes before its route; given to the app once, so that no route can forget it."""
+    public = _PUBLIC[door.options.public_reads if door.options.token else "all"]
+
+    async def pass_gate(request: Request) -> None:
+        access = access_of(request.method, request.scope["route"].path)
+        if access != "open" and access not in public:
+            admit(door, request)
+
+    return pass_gate
 
 
 def admit(door: Door, request: Request) -> None:
-    """Statements change things: not for other people's pages, and only with the token when there is one."""
+    """What changes things is not taken from other people's pages; all needs the token when there is one."""
     headers = request.headers
-    if not is_same_site(headers.get("origin"), headers.get("host"), headers.get("sec-fetch-site")):
-        raise HTTPException(403, "Statements are not taken from pages of other sites.")
-    token = door.options.statement_token
-    given = headers.get("authorization", "")
-    if token and not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
-        raise HTTPException(401, "Statements need the token.", headers={"WWW-Authenticate": "Bearer"})
+    is_change = request.method != "GET"
+    if is_change and not is_same_site(
+        headers.get("origin"), headers.get("host"), headers.get("sec-fetch-site")
+    ):
+        raise HTTPException(403, "Requests that change something are not taken from pages of other sites.")
+    token = door.options.token
+    if token and not any(hmac.compare_digest(one.encode(), token.encode()) for one in _presented(request)):
+        challenge = 'Basic realm="Feedweir", charset="UTF-8", Bearer realm="Feedweir"'
+        raise HTTPException(401, "This needs the token.", headers={"WWW-Authenticate": challenge})
+
+
+def _presented(request: Request) -> Iterator[str]:
+    """Tokens that a request carries: programs send a bearer, browsers a password, and some feed readers know only
+    addresses."""
+    scheme, _, value = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        yield value.strip()
+    if scheme.lower() == "basic":
+        yield _password(value)
+    yield from request.query_params.getlist("token")
+
+
+def _password(basic: str) -> str:
+    """The user's name may be any."""
+    try:
+        return base64.b64decode(basic).decode("utf-8", "replace").partition(":")[2]
+    except (binascii.Error, ValueError):
+        return ""
 
 
 async def read_body(request: Request, max_bytes: int) -> bytes:

@@ -16,7 +16,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from feedweir.deliver.address import Address
 from feedweir.deliver.plain import rfc3339
 from feedweir.deliver.view import FeedKind, FeedSummary
-from feedweir.web.admission import admit, owner_in, read_body
+from feedweir.web.admission import owner_in, read_body
 from feedweir.web.door import Door
 from feedweir.web.library import Health, Outcome
 from feedweir.web.measuring import Meter
@@ -34,7 +34,6 @@ def program_routes(door: Door, meter: Meter) -> APIRouter:
 
     @router.post("/v1/statements")
     async def execute(request: Request, owner: str = "") -> Response:
-        admit(door, request)
         text = _text_of(await read_body(request, door.options.max_statement_bytes), request)
         outcomes = await run_in_threadpool(library.execute, text, owner=owner_in(owner))
         return json_response({"results": [_result(outcome) for outcome in outcomes]})
@@ -53,6 +52,10 @@ def program_routes(door: Door, meter: Meter) -> APIRouter:
         following = encode_cursor(shown[-1].name) if len(found) > limit else None
         address = door.address(request)
         return json_response({"feeds": [_feed(feed, address) for feed in shown], "next_cursor": following})
+
+    @router.get("/v1/quarantine")
+    def set_aside() -> Response:
+        return json_response({"documents": [asdict(one) for one in library.set_aside()]})
 
     @router.get("/healthz")
     def health() -> Response:
@@ -104,7 +107,8 @@ def _feed(feed: FeedSummary, address: Address) -> dict[str, Any]:
 
 def _health(health: Health, *, is_good: bool) -> Response:
     status = "ok" if is_good else "failing"
-    body = {"status": status, **dict(health.facts)}
+    reasons = {"reasons": list(health.reasons)} if health.reasons else {}
+    body = {"status": status, **reasons, **dict(health.facts)}
     return json_response(body, status=200 if is_good else 503, headers={"Cache-Control": "no-store"})
 
 

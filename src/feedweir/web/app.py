@@ -7,24 +7,26 @@ import time
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from feedweir import __version__
-from feedweir.errors import CatalogError, FeedweirError, LanguageError
+from feedweir.errors import CatalogError, FeedweirError, LanguageError, StorageError
+from feedweir.web.admission import gate
 from feedweir.web.api import program_routes
 from feedweir.web.arrivals import arrival_routes
 from feedweir.web.delivery_desk import DeliveryDesk
 from feedweir.web.door import Door, WebOptions, utc_now
 from feedweir.web.feeds import reader_routes
+from feedweir.web.host_check import allowed_names, is_allowed
 from feedweir.web.intake import Intake
 from feedweir.web.library import Library
 from feedweir.web.measuring import Meter
 from feedweir.web.outlines import outline_routes
-from feedweir.web.respond import problem
+from feedweir.web.respond import json_response, problem
 from feedweir.web.returning import returning_routes
 from feedweir.web.streams import stream_routes
 from feedweir.web.subscriptions import subscription_routes
@@ -54,10 +56,9 @@ def create_app(
 
     Apps share nothing: a process may have several.
     """
-    app = FastAPI(
-        title="Feedweir", version=__version__, openapi_url="/v1/openapi.json", docs_url=None, redoc_url=None
-    )
     door = Door(library=library, options=options or WebOptions(), clock=clock, has_hub=desk is not None)
+    # The framework's own description of the routes would not pass the gate.
+    app = FastAPI(title="Feedweir", version=__version__, openapi_url=None, dependencies=[Depends(gate(door))])
     meter = Meter(library)
     if desk is not None:
         app.include_router(subscription_routes(door, desk))
@@ -68,10 +69,19 @@ def create_app(
     app.include_router(program_routes(door, meter))
     app.include_router(outline_routes(door))
     app.include_router(reader_routes(door))
+    _describe(app)
     _answer_errors(app)
+    names = allowed_names(door.options.public_url, door.options.allowed_hosts)
+    app.add_middleware(OwnHostsOnly, names=names)
     _watch(app, meter)
     app.add_middleware(HeadAsGet)
     return app
+
+
+def _describe(app: FastAPI) -> None:
+    @app.get("/v1/openapi.json", include_in_schema=False)
+    def description() -> Response:
+        return json_response(app.openapi())
 
 
 class HeadAsGet:
@@ -84,6 +94,24 @@ class HeadAsGet:
         # The server's own scope still says HEAD, by which it leaves the body out.
         is_head = scope["type"] == "http" and scope["method"] == "HEAD"
         await self._app({**scope, "method": "GET"} if is_head else scope, receive, send)
+
+
+class OwnHostsOnly:
+    """Answers only requests that name one of our hosts; all others were led here by someone else's name."""
+
+    def __init__(self, app: ASGIApp, names: frozenset[str]) -> None:
+        self._app = app
+        self._names = names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer: ASGIApp = self._app
+        if scope["type"] == "http" and not is_allowed(
+            host := Request(scope).headers.get("host"), self._names
+        ):
+            hint = "the operator can allow it: FEEDWEIR_ALLOWED_HOSTS, or allowed_hosts in feedweir.toml"
+            detail = f"This server does not answer to the name {host}."
+            answer = problem(Request(scope), 421, detail, hint=hint)
+        await answer(scope, receive, send)
 
 
 def _watch(app: FastAPI, meter: Meter) -> None:
@@ -120,6 +148,10 @@ def _answer_errors(app: FastAPI) -> None:
     @app.exception_handler(CatalogError)
     def refused(request: Request, error: CatalogError) -> Response:
         return problem(request, 409, error.message, hint=error.hint)
+
+    @app.exception_handler(StorageError)
+    def unavailable(request: Request, error: StorageError) -> Response:
+        return problem(request, 503, error.message, hint=error.hint)
 
     @app.exception_handler(FeedweirError)
     def impossible(request: Request, error: FeedweirError) -> Response:

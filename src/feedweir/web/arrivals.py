@@ -7,7 +7,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import PlainTextResponse, Response
 
 from feedweir.errors import CatalogError
-from feedweir.web.admission import admit, read_body
+from feedweir.web.admission import read_body
 from feedweir.web.door import Door
 from feedweir.web.intake import Intake
 from feedweir.web.respond import json_response
@@ -21,7 +21,6 @@ def arrival_routes(door: Door, intake: Intake) -> APIRouter:
 
     @router.post("/push/{name}")
     async def push(name: str, request: Request) -> Response:
-        admit(door, request)
         try:
             await run_in_threadpool(intake.check_source, name)
         except CatalogError as error:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Literal
 from urllib.parse import urlsplit
 
 from fastapi import Request
 
 from feedweir.deliver.address import Address
 from feedweir.web.library import Library
+
+PublicReads = Literal["none", "feeds", "all"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,8 +22,12 @@ class WebOptions:
 
     public_url: str = ""
     """Where readers reach the server from outside; empty takes what each request says."""
-    statement_token: str = ""
-    """When set, statements need `Authorization: Bearer` with it."""
+    token: str = ""
+    """When set, everything needs it that is not open or public."""
+    public_reads: PublicReads = "none"
+    """What may be read without the token: nothing, the feeds, or all that shows no subscriber."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Names in `Host` that are answered, beside localhost, IP addresses and the public address; `*` is any."""
     max_statement_bytes: int = 1_048_576
     keep_alive_s: float = 15.0
     """How long a stream is silent before it says that it is still there."""

@@ -45,7 +45,7 @@ def reader_routes(door: Door) -> APIRouter:
     def home(request: Request, kind: FeedKind | None = None, after: str = "") -> Response:
         kinds: tuple[FeedKind, ...] = (kind,) if kind else ("virtual", "source")
         shelves = [shelf(library, each, after) for each in kinds]
-        body = render_feeds_page(shelves, door.path())
+        body = render_feeds_page(shelves, door.path(), library.health().reasons)
         return body_response(request, body, "text/html", now=door.clock())
 
     @router.get("/feeds/{name}.rss")

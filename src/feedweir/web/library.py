@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 
 from feedweir.acquire.opml import Imported
 from feedweir.deliver.view import EntryView, FeedKind, FeedSummary, FeedView
+from feedweir.engine.quarantine import SetAside
 from feedweir.engine.wanting import Wanting
 from feedweir.engine.why import Clause
 from feedweir.match.history import LookBack
@@ -21,6 +22,8 @@ class Health:
     is_healthy: bool
     is_ready: bool
     """Feeds can be served and statements taken."""
+    reasons: tuple[str, ...] = ()
+    """What stands still, in sentences."""
     facts: tuple[tuple[str, str | int | float | bool], ...] = ()
 
 
@@ -103,6 +106,9 @@ class Library(Protocol):
         self, body: bytes, *, source: str = "", media_type: str = "", owner: str | None = None
     ) -> Wanting:
         """Which feeds would want the items of a document; raises `DocumentError`."""
+
+    def set_aside(self) -> Sequence[SetAside]:
+        """The documents that were set aside, oldest first."""
 
     def plans(self, source: str) -> Sequence[ExplainedPlan]:
         """The plan in force of a source, or of every source without a name; raises `CatalogError`."""

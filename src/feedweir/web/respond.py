@@ -14,6 +14,7 @@ from fastapi.responses import Response
 from feedweir.deliver.address import Address
 from feedweir.deliver.page import render_problem
 from feedweir.deliver.plain import rfc822
+from feedweir.items.redact import without_secrets
 from feedweir.web.negotiate import is_unchanged, preferred, settled, takes_gzip
 
 _GZIP_FROM_BYTES = 1024
@@ -68,7 +69,7 @@ def problem(
     **extra: object,
 ) -> Response:
     """What went wrong (RFC 9457), as a page for those who prefer one."""
-    title = HTTPStatus(status).phrase
+    title, detail = HTTPStatus(status).phrase, without_secrets(detail)
     headers = {"Vary": "Accept", **(headers or {})}
     wanted = preferred(request.headers.get("accept", ""), (PROBLEM, "application/json", "text/html"))
     if wanted == "text/html":

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 
 from feedweir.deliver.hub import requested
 from feedweir.errors import DeliveryError
-from feedweir.web.admission import admit, read_body
+from feedweir.web.admission import read_body
 from feedweir.web.delivery_desk import DeliveryDesk
 from feedweir.web.door import Door
 from feedweir.web.respond import json_response
@@ -39,7 +39,6 @@ def returning_routes(door: Door, desk: DeliveryDesk) -> APIRouter:
     @router.post("/v1/bounces")
     async def bounce(request: Request) -> Response:
         """A mail server hands in its report as it is (`message/rfc822`)."""
-        admit(door, request)
         report = await read_body(request, door.options.max_message_bytes)
         subscription = await run_in_threadpool(desk.bounce, report)
         return json_response({"subscription": subscription}, status=202)

@@ -20,7 +20,6 @@ from feedweir.deliver.page_subscription import (
 )
 from feedweir.deliver.plain import rfc3339
 from feedweir.deliver.unsubscribe import Purpose
-from feedweir.web.admission import admit
 from feedweir.web.delivery_desk import DeliveryDesk
 from feedweir.web.door import Door
 from feedweir.web.respond import json_response
@@ -56,7 +55,6 @@ def subscription_routes(door: Door, desk: DeliveryDesk) -> APIRouter:
 
     @router.get("/subscriptions")
     def listed(request: Request, after: int = 0) -> Response:
-        admit(door, request)
         found = desk.subscriptions(after=after, limit=_PAGE + 1)
         following = found[_PAGE - 1].id if len(found) > _PAGE else 0
         return _page(render_subscriptions_page(found[:_PAGE], following, door.path()))
@@ -78,7 +76,6 @@ def subscription_routes(door: Door, desk: DeliveryDesk) -> APIRouter:
 
     @router.get("/v1/subscriptions")
     def subscriptions(request: Request, limit: Limit = 100, after: int = 0) -> Response:
-        admit(door, request)
         found = desk.subscriptions(after=after, limit=limit + 1)
         following = found[limit - 1].id if len(found) > limit else None
         shown = [_told(view, door, request) for view in found[:limit]]
@@ -86,18 +83,15 @@ def subscription_routes(door: Door, desk: DeliveryDesk) -> APIRouter:
 
     @router.get("/v1/subscriptions/{name}")
     def subscription(request: Request, name: str) -> Response:
-        admit(door, request)
         return json_response(_told(_known(desk, name), door, request))
 
     @router.get("/v1/subscriptions/{name}/log")
     def log(request: Request, name: str, limit: Limit = 100, before: int | None = None) -> Response:
-        admit(door, request)
         lines = desk.log(_known(desk, name).id, before=before, limit=limit)
         return json_response({"log": [_line(line) for line in lines]})
 
     @router.get("/v1/subscriptions/{name}/dead")
     def dead(request: Request, name: str, limit: Limit = 100, after: int = 0) -> Response:
-        admit(door, request)
         letters = desk.dead(_known(desk, name).id, after=after, limit=limit)
         return json_response({"dead": [_line(line) for line in letters]})
 
@@ -109,7 +103,6 @@ def subscription_routes(door: Door, desk: DeliveryDesk) -> APIRouter:
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> Response:
-        admit(door, request)
         count = desk.replay(_living(desk, name).id, entry, since=_utc(since), until=_utc(until))
         return json_response({"replayed": count})
 
