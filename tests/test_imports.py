@@ -12,13 +12,14 @@ SOURCE = Path(feedweir.__file__).parent
 
 BELOW: dict[str, set[str]] = {
     "errors": set(),
+    "seals": {"errors"},
     "items": {"errors"},
-    "acquire": {"errors", "items"},
+    "acquire": {"errors", "seals", "items"},
     "language": {"errors", "items"},
     "plan": {"errors", "items", "language"},
     "optimize": {"errors", "items", "plan"},
     "match": {"errors", "items", "plan"},
-    "join": {"errors", "items", "plan"},
+    "join": {"errors", "seals", "items", "plan"},
     "network": {"errors", "items", "plan"},
     "deliver": {"errors", "items"},
     "sample": {"errors"},

@@ -16,6 +16,7 @@ def test_the_public_names_are_these() -> None:
         "LanguageError",
         "Outcome",
         "SettingsError",
+        "StorageError",
         "Weir",
         "__version__",
         "format_statement",

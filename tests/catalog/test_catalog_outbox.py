@@ -297,5 +297,5 @@ def test_readers_are_told_by_feed_however_many_pages_they_take(
     feeds = {name: catalog.feeds.named(name).id for name in "abc"}
     found = list(catalog.subscriptions.to_deliver([*feeds.values(), 99]))
     pairs = zip(new, ids, strict=True)
-    told = [(feeds[one.feed], id_, one.channel) for one, id_ in pairs if one.feed in feeds]
+    told = [(feeds[one.feed], id_, one.channel, False) for one, id_ in pairs if one.feed in feeds]
     assert found == sorted(told)

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 from feedweir import Weir
 from feedweir.cli.door import LocalLibrary
@@ -19,7 +18,7 @@ from feedweir.deliver.stylesheets import Stylesheets
 from feedweir.keeper.desk import Desk, link_secret
 from feedweir.keeper.entry_views import StoredViews
 from feedweir.keeper.outlets import OutletOptions, opened_sender
-from feedweir.keeper.service import Service
+from feedweir.keeper.service import RunningQuery, Service
 from feedweir.web.app import create_app
 from feedweir.web.door import WebOptions
 from feedweir.web.serve import WebServer
@@ -71,8 +70,8 @@ def house(
             allow_private=True,
             stylesheets=Stylesheets(weir.directory.root / "stylesheets"),
         )
-        library = LocalLibrary(weir, cast(Service, None))
-        options = WebOptions(public_url=url, statement_token=token, keep_alive_s=keep_alive_s)
+        library = LocalLibrary(weir, Service(weir, _no_query, None))
+        options = WebOptions(public_url=url, token=token, keep_alive_s=keep_alive_s)
         outlets = OutletOptions(
             outputs=directory / "out",
             smtp=SmtpServer(host="127.0.0.1", port=smtp_port) if smtp_port else None,
@@ -84,6 +83,10 @@ def house(
         with WebServer(create_app(library, options=options, desk=desk), port=port):
             yield House(weir, desk, Client(port), url, outlets)
         desk.close()
+
+
+def _no_query(commit: object) -> RunningQuery:
+    raise AssertionError("nothing is started here")
 
 
 def free_port() -> int:

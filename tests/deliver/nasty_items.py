@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from hypothesis import strategies as st
 
+from feedweir.deliver.identity import entry_id
 from feedweir.deliver.view import EntryView, FeedView
 from feedweir.items.model import Enclosure, Item
 
@@ -127,5 +128,5 @@ def views(draw: st.DrawFn, item: st.SearchStrategy[Item] | None = None) -> FeedV
         updated=draw(times),
         hub=draw(st.just("") | urls),
         language=draw(st.sampled_from(("", "de"))),
-        entries=tuple(draw(st.lists(entries, max_size=2))),
+        entries=tuple(draw(st.lists(entries, max_size=2, unique_by=lambda entry: entry_id(entry.item)))),
     )

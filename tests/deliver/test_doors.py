@@ -55,7 +55,7 @@ def open_house(tmp_path: Path) -> Iterator[House]:
 
 def test_a_reader_leaves_by_the_link_of_a_mail_with_one_click_and_not_by_looking(tmp_path: Path) -> None:
     with mail_server() as inbox, house(tmp_path, smtp_port=inbox.port) as home:
-        home.weir.execute("subscribe to Stories as Ann output mail 'ann@example.org'")
+        home.weir.execute("subscribe to Stories as Ann output mail 'ann@example.org' with backlog")
         home.publish(1)
         assert home.send() == 1
         link = inbox.messages[0]["List-Unsubscribe"].strip(" <>")
@@ -295,7 +295,7 @@ def test_what_was_given_up_can_be_seen_and_sent_after_all(open_house: House) -> 
     with http_receiver() as receiver:
         receiver.answer = lambda _: (400, {}, b"no <b>thanks</b>")
         home.weir.execute(
-            f"subscribe to Stories as Hook output webhook {receiver.url} at most 1 item per message"
+            f"subscribe to Stories as Hook output webhook {receiver.url} at most 1 item per message with backlog"
         )
         home.publish(1, 2)
         assert home.send() == 0
@@ -361,7 +361,7 @@ def bounced(home: House) -> list[str]:
 
 def test_mail_that_comes_back_is_told_to_its_subscriber(open_house: House, tmp_path: Path) -> None:
     home = open_house
-    home.weir.execute("subscribe to Stories as Ann output mail 'ann@example.org'")
+    home.weir.execute("subscribe to Stories as Ann output mail 'ann@example.org' with backlog")
     report = REPORT.format(id=home.desk.subscriptions()[0].id)
     taken = home.client.post("/v1/bounces", report, Content_Type="message/rfc822")
     assert json.loads(taken.body) == {"subscription": home.desk.subscriptions()[0].id}
@@ -389,7 +389,9 @@ def test_mail_that_comes_back_is_told_to_its_subscriber(open_house: House, tmp_p
 
 def test_a_message_that_came_back_says_so_in_its_log_and_nobody_else_writes_there(tmp_path: Path) -> None:
     with mail_server() as inbox, house(tmp_path, smtp_port=inbox.port) as home:
-        home.weir.execute("subscribe to Stories as Ann output mail 'ann@example.org' zone 'Europe/Paris'")
+        home.weir.execute(
+            "subscribe to Stories as Ann output mail 'ann@example.org' zone 'Europe/Paris' with backlog"
+        )
         (ann,) = home.desk.subscriptions()
         for number in (1, 2):
             home.publish(number)

@@ -51,10 +51,10 @@ def subscribe_all(weir: Weir, scene: Scene, world: WebOfFeeds) -> None:
     lines += [f"register feed {world.bad_url(kind)} as Bad_{kind}" for kind in HOSTILE]
     lines += [
         "create feed Everything from * where title contains 'story'",
-        f"subscribe to Everything output mail '{MAIL}' at most 40 items per message",
-        f"subscribe to Everything output mail '{DIGEST}' after {scene.digest} items or 2 seconds",
-        f"subscribe to Everything output webhook {world.url}{HOOK} at most 30 items per message",
-        f"subscribe to Good1 output webhook {world.url}{ONE}",
+        f"subscribe to Everything output mail '{MAIL}' at most 40 items per message with backlog",
+        f"subscribe to Everything output mail '{DIGEST}' after {scene.digest} items or 2 seconds with backlog",
+        f"subscribe to Everything output webhook {world.url}{HOOK} at most 30 items per message with backlog",
+        f"subscribe to Good1 output webhook {world.url}{ONE} with backlog",
         "subscribe to Everything output file 'all.json'",
         "subscribe to Everything as Live output stream",
     ]

@@ -23,6 +23,7 @@ from tests.deliver.nasty_items import items, nasty_text, views
 
 HERE = Address("http://weir.example")
 ATOM = "{http://www.w3.org/2005/Atom}"
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 DC = "{http://purl.org/dc/elements/1.1/}"
 ENCODED = "{http://purl.org/rss/1.0/modules/content/}encoded"
 
@@ -179,3 +180,18 @@ def test_an_excerpt_is_a_beginning_of_the_text(text: str) -> None:
     whole, cut = plain_text(markup), excerpt(markup, 20)
     assert len(cut) <= 21
     assert whole.startswith(cut.removesuffix("…"))
+
+
+@pytest.mark.parametrize("format", [Format.RSS, Format.ATOM, Format.JSON, Format.PAGE])
+def test_an_article_that_two_sources_carry_is_one_entry(format: Format) -> None:
+    link = "http://news.example/1"
+    newest, oldest = (
+        EntryView(item=Item(source=source, identity=link, title=f"from {source}", seq=seq, arrived=NOON))
+        for seq, source in ((2, "Politics"), (1, "Home"))
+    )
+    view = FeedView(name="News", updated=NOON, entries=(newest, oldest))
+    body = render(view, format, HERE).decode()
+    assert "from Politics" in body
+    assert "from Home" not in body
+    alone = render(FeedView(name="News", updated=NOON, entries=(oldest,)), format, HERE).decode()
+    assert "from Home" in alone

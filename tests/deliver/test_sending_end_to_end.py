@@ -45,7 +45,7 @@ def test_what_lands_reaches_a_file_a_mailbox_and_a_webhook(tmp_path: Path) -> No
                     statement="",
                     channel=channel,
                     target=target,
-                    options=options,
+                    options={**options, "backlog": True},
                     created_at=weir.clock(),
                 )
             )

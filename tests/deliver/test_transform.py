@@ -6,6 +6,7 @@ import re
 import signal
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -117,6 +118,15 @@ def test_a_feed_of_rss_items_and_atom_entries_becomes_one_rss_feed(transformer: 
     assert (
         items[1].findtext("description").startswith('Rome<p><a href="http://photos.example/1?a=b&amp;c=d">')
     )
+
+
+@pytest.mark.parametrize("name", ["IncludePhotos", "Photos", "HtmlDigest"])
+def test_a_partner_without_a_link_is_shown_without_one(name: str, transformer: Transformer) -> None:
+    photo = replace(PHOTO, link="")
+    entries = tuple(replace(entry, annotation=(("photos", (photo,)),)) for entry in WITH_PHOTOS.entries)
+    made = transformer.apply(Stylesheets().text(name), replace(WITH_PHOTOS, entries=entries))
+    assert "Muse live" in made.text
+    assert 'href=""' not in made.text
 
 
 @pytest.mark.parametrize("name", Stylesheets().names())

@@ -28,7 +28,14 @@ def subscribe(weir: Weir, feed: str, count: int, channel: str = "webhook") -> No
     for number in range(count):
         target = f"http://example.org/{feed}/{number}"
         weir.catalog.subscriptions.add(
-            NewSubscription(feed=feed, statement="", channel=channel, target=target, created_at=NOON)
+            NewSubscription(
+                feed=feed,
+                statement="",
+                channel=channel,
+                target=target,
+                options={"backlog": True},
+                created_at=NOON,
+            )
         )
 
 

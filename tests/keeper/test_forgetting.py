@@ -38,7 +38,7 @@ def test_an_edit_is_not_sent_again_even_when_the_delivery_is_forgotten(tmp_path:
     clock = Clock()
     with Weir.open(tmp_path, clock=clock) as weir:
         weir.execute(
-            "register feed http://post.example/ as Post; subscribe to Post as Ann output mail 'a@b.org'"
+            "register feed http://post.example/ as Post; subscribe to Post as Ann output mail 'a@b.org' with backlog"
         )
         weir.push("Post", document((1, "One"), (2, "Two")))
         weir.run()
@@ -58,7 +58,7 @@ def test_it_is_done_once_a_day_and_not_at_all_when_everything_is_to_be_kept(tmp_
     clock = Clock()
     with Weir.open(tmp_path, clock=clock) as weir:
         weir.execute(
-            "register feed http://post.example/ as Post; subscribe to Post as Ann output file 'a.rss'"
+            "register feed http://post.example/ as Post; subscribe to Post as Ann output file 'a.rss' with backlog"
         )
         forgetting = Forgetting(KEEP)
         assert forgetting.tend(weir.catalog, clock.now) == 0
@@ -76,7 +76,7 @@ def test_what_was_given_up_for_a_dropped_subscription_is_forgotten_in_time(tmp_p
     with Weir.open(tmp_path, clock=clock) as weir:
         weir.execute("register feed http://post.example/ as Post")
         for name in ("Ann", "Bob"):
-            weir.execute(f"subscribe to Post as {name} output file 'a.rss'")
+            weir.execute(f"subscribe to Post as {name} output file 'a.rss' with backlog")
         weir.push("Post", document((1, "One")))
         weir.run()
         entries = weir.catalog.outbox.claim(2, worker="w", now=clock.now, lease_s=60)

@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 from urllib.request import Request, urlopen
 
+import pyarrow.parquet as pq
 import pytest
 
 from feedweir.acquire.crawl import CrawlOptions
@@ -22,6 +23,8 @@ from feedweir.acquire.hosts import HostRules
 from feedweir.engine.batches import Manifest
 from feedweir.engine.runner import Runner
 from feedweir.errors import FeedweirError
+from feedweir.items.model import Item
+from feedweir.items.schema import items_of
 from feedweir.keeper.fetching import FetchLoop, rules_of
 from feedweir.keeper.intake import Receiving
 from feedweir.keeper.leases import Leases
@@ -55,7 +58,7 @@ class House:
         self.memory = SourceMemory(self.weir.catalog)
         self.start_leases("http://127.0.0.1:1")
         intake = Receiving(self.weir.catalog, self.weir.log, self.clock, self.leases, self.weir.see_in_force)
-        app = create_app(ShelfLibrary(), options=WebOptions(statement_token="secret"), intake=intake)
+        app = create_app(ShelfLibrary(), options=WebOptions(token="secret"), intake=intake)
         self.server = WebServer(app)
 
     def start_leases(self, public_url: str) -> None:
@@ -160,6 +163,115 @@ def test_what_is_pushed_right_after_the_registration_is_in_its_feed(alerts: Hous
     # A batch that begins now takes the set that is in force now.
     Runner(alerts.weir.directory, alerts.weir.commit).run_available()
     assert alerts.titles("Later") == ["Title of a"]
+
+
+SAME_AND_OTHER = {
+    "xml": (
+        "application/xml",
+        b"<o:order xmlns:o='urn:o'><o:line sku='1' n='2'>x</o:line></o:order>",
+        b"<order xmlns='urn:o'><!-- again --><line n='2' sku='1'>x</line></order>",
+        b"<order xmlns='urn:o'><line n='2' sku='2'>x</line></order>",
+    ),
+    "turtle": (
+        "text/turtle",
+        b"[] <urn:p> [ <urn:name> 'a' ] ; <urn:n> 1 .",
+        b"_:z <urn:n> 1 . _:y <urn:name> 'a' . _:z <urn:p> _:y .",
+        b"_:z <urn:n> 1 . _:y <urn:name> 'a' . _:y <urn:p> _:z .",
+    ),
+    "json": (
+        "application/json",
+        b'{"title": "Order", "lines": [{"sku": 1, "n": 2}]}',
+        b'{"lines":[{"n":2.0,"sku":1}],"title":"Order"}',
+        b'{"title": "Order", "lines": [{"sku": 2, "n": 2}]}',
+    ),
+    "json without a title": (
+        "application/json",
+        b'{"lines": {"sku": 1, "n": 2}, "at": "2020-11-10"}',
+        b'{"at": "2020-11-10", "lines": {"n": 2, "sku": 1}}',
+        b'{"at": "2020-11-11", "lines": {"n": 2, "sku": 1}}',
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SAME_AND_OTHER)
+def test_documents_are_one_item_when_all_of_their_content_is_the_same(alerts: House, kind: str) -> None:
+    content_type, first, same, other = SAME_AND_OTHER[kind]
+    for body in (first, same):
+        assert alerts.push("Alerts", body, content_type).status == 202
+    alerts.digest()
+    assert len(alerts.titles("All")) == 1
+    assert alerts.push("Alerts", other, content_type).status == 202
+    alerts.digest()
+    assert len(alerts.titles("All")) == 2
+
+
+NUMBERED = {
+    "xml": (
+        "application/xml",
+        b"<order number='%d'><line sku='%d'>line</line></order>",
+        b"<order><line sku='1'>line</line></order>",
+    ),
+    "json": ("application/json", b'{"order": {"number": %d}, "sku": %d}', b'{"title": "no number"}'),
+    "feed": (
+        "application/rss+xml",
+        b"<rss><channel><item><order number='%d'/><title>item %d</title></item></channel></rss>",
+        b"<rss><channel><item><title>item</title></item></channel></rss>",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", NUMBERED)
+def test_a_registration_names_the_ids_of_items(house: House, kind: str) -> None:
+    content_type, body, without = NUMBERED[kind]
+    path = "/order/number" if kind == "json" else "//order/@number"
+    house.weir.execute(f"register feed push://orders as Orders id {path}; create feed All from Orders")
+    for number, sku in ((1, 1), (1, 2), (2, 1)):
+        assert house.push("Orders", body % (number, sku), content_type).status == 202
+        house.digest()
+    assert len(house.titles("All")) == 2
+    revisions = [(item.identity, item.revision) for item in items_of_log(house)]
+    assert revisions == [("1", 0), ("1", 1), ("2", 0)]
+    assert not house.weir.catalog.failures.latest()
+    assert house.push("Orders", without, content_type).status == 202
+    house.digest()
+    assert len(house.titles("All")) == 3
+    (failure,) = house.weir.catalog.failures.latest()
+    assert path in failure.reason
+
+
+def items_of_log(house: House) -> list[Item]:
+    """Every revision of every item, in the order of the stream."""
+    files = sorted((house.weir.directory.root / "items").glob("*.parquet"))
+    items = [item for file in files for item in items_of(pq.read_table(file))]
+    return sorted(items, key=lambda item: item.seq)
+
+
+def test_another_path_goes_for_what_comes_from_then_on(house: House) -> None:
+    house.weir.execute("register feed push://orders as Orders id //@number; create feed All from Orders")
+    body = b"<order number='1' code='%d'>x</order>"
+    house.push("Orders", body % 7, "application/xml")
+    # What is landed keeps the path that it was landed with, whenever it is read.
+    house.weir.execute("alter feed Orders id //@code")
+    house.push("Orders", body % 8, "application/xml")
+    house.digest()
+    assert [item.identity for item in items_of_log(house)] == ["1", "8"]
+    house.weir.execute("alter feed Orders no id")
+    house.push("Orders", body % 8, "application/xml")
+    house.digest()
+    assert items_of_log(house)[-1].identity.startswith("content:")
+
+
+def test_a_source_that_is_fetched_may_have_its_ids_named(house: House, origin: ScriptedOrigin) -> None:
+    entry = "<item><guid>{}</guid><title>{}</title><sku>7</sku></item>"
+    house.weir.execute(f"register feed {origin.url('/feed')} as Shop id //sku; create feed All from Shop")
+    shown = [f"<rss><channel>{entry.format(number, number)}</channel></rss>".encode() for number in (1, 2)]
+    origin.shows("/feed", *shown)
+    loop = house.loop()
+    for _ in shown:
+        assert loop.fetch_once() == 1
+        house.digest(loop)
+        house.clock.now += timedelta(days=2)
+    assert [(item.identity, item.revision) for item in items_of_log(house)] == [("7", 0), ("7", 1)]
 
 
 def test_any_xml_is_a_document_that_tree_patterns_and_joins_see_as_a_whole(alerts: House) -> None:

@@ -8,8 +8,11 @@ from typing import Any, cast
 
 import pytest
 
+from feedweir.acquire.generation import MAX_GENERATION
+from feedweir.deliver.address import Address
+from feedweir.deliver.render import Format, render
 from feedweir.deliver.transform import Transformed
-from feedweir.errors import CatalogError
+from feedweir.errors import CatalogError, LanguageError
 from feedweir.keeper.weir import Weir
 from tests.engine.engines import NOON
 
@@ -119,3 +122,72 @@ def test_a_slow_stylesheet_does_not_keep_the_next_source_from_being_begun(tmp_pa
         weir.push("A", rss(item("1", "x")))
         weir.run()
         assert [each.title for name in "BC" for each in weir.items(name)] == ["made", "made"]
+
+
+LOOPS = {
+    "all sources contain what is registered": (
+        "create feed All from *",
+        "register feed All apply 'Photos' as Loop",
+        "`Loop` would read itself: Loop → All → \\* → Loop",
+    ),
+    "however far down": (
+        "create feed All from *; create feed Some from All where contains 'x'; create feed S from Some | A",
+        "register feed S as Loop",
+        "Loop → S → Some → All → \\* → Loop",
+    ),
+    "in a window": (
+        "create feed W from A as $a join last 1 day on * as $b with $a[title = window.title]",
+        "register feed W as Loop",
+        "Loop → W → \\* → Loop",
+    ),
+    "a feed that became a source is read by its own feed": (
+        "create feed F from A; register feed F as Made",
+        "create or replace feed F from Made",
+        "F → Made → F",
+    ),
+    "the same through all sources": (
+        "create feed F from A; register feed F as Made; create feed Unharmed from * | F",
+        "alter feed F from * where contains 'x'",
+        "F → \\* → Made → F",
+    ),
+    "and through another source": (
+        "create feed F from A; register feed F as Made; create feed G from Made; register feed G as Other",
+        "create or replace feed F from A | Other",
+        "F → Other → G → Made → F",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "statement", "way"), LOOPS.values(), ids=list(LOOPS))
+def test_whatever_would_read_itself_is_refused(before: str, statement: str, way: str, tmp_path: Path) -> None:
+    with Weir.open(tmp_path, clock=lambda: NOON) as weir:
+        weir.execute(f"register feed http://a.example/ as A; {before}")
+        with pytest.raises(LanguageError, match=way):
+            weir.execute(statement)
+
+
+GROW = """<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">
+<xsl:template match="/feed"><rss version="2.0"><channel><title>grown</title><xsl:for-each select="element/item">
+<item><title><xsl:value-of select="concat(title, '+')"/></title>
+<guid><xsl:value-of select="concat(@id, '+')"/></guid></item>
+</xsl:for-each></channel></rss></xsl:template></xsl:stylesheet>"""
+
+
+def test_a_loop_through_the_web_is_cut(tmp_path: Path) -> None:
+    """A source fetches what this installation serves, which nobody can see in a statement."""
+    (tmp_path / "stylesheets").mkdir()
+    (tmp_path / "stylesheets" / "Grow.xsl").write_text(GROW)
+    with Weir.open(tmp_path, clock=lambda: NOON) as weir:
+        weir.execute(
+            "register feed http://a.example/ as A; register feed http://us.example/feeds/Out.rss as Back;"
+            "create feed Both from A | Back; register feed Both apply 'Grow' as Grown; create feed Out from Grown"
+        )
+        weir.push("A", rss(item("1", "x")))
+        for _ in range(30):
+            weir.run()
+            served = weir.shelves.feed("Out", 1_000)
+            assert served is not None
+            weir.push("Back", render(served, Format.RSS, Address("http://us.example")))
+        assert len(weir.items("Grown")) == MAX_GENERATION
+        (failure,) = {one.reason for one in weir.catalog.failures.of("source", "Grown")}
+        assert "Grown seems to read itself" in failure

@@ -9,7 +9,11 @@ from pathlib import Path
 
 from sqlalchemy import event
 
-from feedweir.catalog import NewFeed
+from feedweir.catalog import Failure, NewFeed
+from feedweir.deliver.address import Address
+from feedweir.deliver.render import Format, render
+from feedweir.keeper.desk import Desk
+from feedweir.keeper.outlines import export_opml
 from feedweir.keeper.weir import Weir
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -97,3 +101,35 @@ def test_the_password_of_a_source_is_shown_nowhere(tmp_path: Path) -> None:
         shown = [weir.shelves.feeds(), weir.shelves.feed("Mine", 9), weir.shelves.feed("All", 9)]
         assert "example.org/rss" in str(shown[2])
         assert "s3cret" not in str(shown)
+
+
+def test_keys_in_addresses_are_shown_by_no_door(tmp_path: Path) -> None:
+    with Weir.open(tmp_path, clock=lambda: NOON) as weir:
+        weir.execute(
+            "register feed 'https://me:hush@post.example/rss?apikey=hush' as Post;"
+            "subscribe to Post as Hook output webhook 'https://hook.example/?token=hush'"
+        )
+        failed = Failure(
+            kind="source", resource="Post", at=NOON, reason="moved to https://b.example/?key=hush"
+        )
+        weir.catalog.failures.record([failed])
+        weir.push("Post", DOCUMENT % b"Post")
+        weir.run()
+        desk = Desk(weir.catalog, weir.store, clock=weir.clock, bell=weir.bell)
+        shown = [f"show {what}" for what in ("sources", "feeds", "subscriptions", "failures")]
+        described = ["describe feed Post", "describe subscription Hook", "explain feed Post"]
+        view = weir.shelves.feed("Post", 10)
+        assert view is not None
+        told = [
+            *map(repr, weir.execute("; ".join([*shown, *described]))),
+            repr(weir.shelves.feeds()),
+            repr(desk.subscriptions()),
+            repr(weir.why(view.entries[0].item.seq, "Post")),
+            export_opml(weir, is_public=True).decode(),
+            *(render(view, format, Address("http://weir.example")).decode() for format in Format),
+        ]
+        assert any("apikey=***" in one for one in told)
+        assert any("token=***" in one for one in told)
+        assert not [one for one in told if "hush" in one]
+        source = weir.catalog.sources.several(["Post"])[0]
+        assert source.state.url == "https://me:hush@post.example/rss?apikey=hush"

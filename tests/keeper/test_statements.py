@@ -341,3 +341,16 @@ def test_a_stylesheet_of_the_installation_can_be_applied_and_any_suffix_then(wei
         weir.execute("alter subscription S apply 'Yours'")
     with pytest.raises(LanguageError, match="there is no stylesheet 'Yours'"):
         weir.execute("register feed A apply 'Yours' as B")
+
+
+@pytest.mark.parametrize(
+    "url", ["file:///etc/passwd", "ftp://example.org/feed", "gopher://x.y/", "http://", "https://u:p@/"]
+)
+def test_an_address_that_cannot_be_fetched_is_refused_where_it_stands(weir: Weir, url: str) -> None:
+    weir.execute("register feed push://local as Pushed; register feed http://x.y/ as Fetched")
+    for text in (f"register feed '{url}' as New", f"alter feed Fetched url '{url}'"):
+        with pytest.raises(LanguageError, match="cannot be fetched") as refused:
+            weir.execute(text)
+        assert refused.value.column == text.index("'") + 1
+        assert "https://" in refused.value.hint
+    assert weir.catalog.feeds.find("New") is None

@@ -34,6 +34,12 @@ class World:
     def all_names(self) -> tuple[str, ...]:
         return (*self.sources, *self.queries)
 
+    def made_from(self, name: str) -> str:
+        return ""
+
+    def made_sources(self) -> list[str]:
+        return []
+
     def query_of(self, name: str) -> Query | None:
         return self.queries.get(name)
 

@@ -108,6 +108,12 @@ class SampleNames:
     def all_names(self) -> list[str]:
         return sorted([*self.feeds, *URLS])
 
+    def made_from(self, name: str) -> str:
+        return ""
+
+    def made_sources(self) -> list[str]:
+        return []
+
     def query_of(self, name: str) -> Query | None:
         return self.feeds.get(name)
 

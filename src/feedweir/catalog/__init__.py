@@ -17,7 +17,7 @@ from typing import Any
 
 from feedweir.catalog import transfer
 from feedweir.catalog.batches import Batches
-from feedweir.catalog.database import Database, connect
+from feedweir.catalog.database import PATIENCE_S, Database, connect
 from feedweir.catalog.deliveries import Deliveries
 from feedweir.catalog.failures import Failures
 from feedweir.catalog.feeds import Feeds
@@ -119,9 +119,9 @@ class Catalog:
         self.close()
 
 
-def open_catalog(url: str) -> Catalog:
+def open_catalog(url: str, *, patience_s: float = PATIENCE_S) -> Catalog:
     """The catalog at a database URL, made or brought up to date when it has to be."""
-    database = connect(url)
+    database = connect(url, patience_s=patience_s)
     migrate(database)
     return Catalog(
         database=database,

@@ -12,11 +12,12 @@ import psycopg
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, OperationalError, StatementError
 
-from feedweir.errors import CatalogError
+from feedweir.errors import CatalogError, StorageError
 
 T = TypeVar("T")
 
-BUSY_TIMEOUT_S = 30
+PATIENCE_S = 30.0
+"""How long a writer waits for another by default."""
 _WRITES = "feedweir_writes"
 _ATTEMPTS = 5
 _TRY_AGAIN = frozenset({"40001", "40P01"})
@@ -76,11 +77,11 @@ class Database:
             return step(connection)
 
 
-def connect(url: str) -> Database:
-    """A database by its URL; nothing is opened yet."""
+def connect(url: str, *, patience_s: float = PATIENCE_S) -> Database:
+    """A database by its URL; nothing is opened yet. In SQLite, a writer waits this long for another."""
     address = _address(url)
     if address.get_backend_name() == "sqlite":
-        return Database(_sqlite(address))
+        return Database(_sqlite(address, patience_s))
     return Database(_postgresql(address))
 
 
@@ -102,8 +103,8 @@ def _address(url: str) -> URL:
 _EXAMPLES = "sqlite:///data/catalog.db or postgresql://user@host/database"
 
 
-def _sqlite(address: URL) -> Engine:
-    engine = create_engine(address, connect_args={"timeout": BUSY_TIMEOUT_S})
+def _sqlite(address: URL, patience_s: float) -> Engine:
+    engine = create_engine(address, connect_args={"timeout": patience_s})
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
@@ -145,9 +146,29 @@ def _foreign_errors_converted() -> Iterator[None]:
     except StatementError as error:
         if isinstance(error.orig, CatalogError):
             raise error.orig from None
+        if isinstance(error.orig, sqlite3.OperationalError):
+            _refuse_storage(error.orig)
         raise CatalogError(f"the catalog's database refused: {_reason(error.orig)}") from error
     except psycopg.Error as error:
         raise CatalogError(f"the catalog's database refused: {_reason(error)}") from error
+
+
+def _refuse_storage(error: sqlite3.OperationalError) -> None:
+    """What is wrong with the file, the disk or who else uses it, and not with what was asked."""
+    told = _STORAGE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+    if told:
+        raise StorageError(f"the catalog cannot be used: {_reason(error)}", hint=told) from error
+
+
+_STORAGE = {
+    sqlite3.SQLITE_BUSY: "another process has been writing to it for long; try again, or end that process",
+    sqlite3.SQLITE_LOCKED: "another process has been writing to it for long; try again, or end that process",
+    sqlite3.SQLITE_FULL: "make room on the disk",
+    sqlite3.SQLITE_READONLY: "the file and its directory must be writable",
+    sqlite3.SQLITE_CANTOPEN: "its directory must exist and be writable, and files must be left to open (ulimit -n)",
+    sqlite3.SQLITE_IOERR: "the disk reports an error; is it full or gone?",
+    sqlite3.SQLITE_PERM: "the file and its directory must be writable",
+}
 
 
 def _sqlstate(error: Exception) -> str | None:

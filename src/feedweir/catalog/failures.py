@@ -12,6 +12,7 @@ from feedweir.catalog.columns import storable_key
 from feedweir.catalog.database import Database
 from feedweir.catalog.records import Failure, FailureKind
 from feedweir.catalog.rows import chunks, insert_all, take_numbers
+from feedweir.items.redact import without_secrets
 
 KEPT = 20
 """Failures that are remembered of each resource."""
@@ -73,7 +74,11 @@ def record(connection: Connection, failures: Sequence[Failure]) -> None:
 
 def _row(id_: int, failure: Failure) -> dict[str, Any]:
     values = {name: getattr(failure, name) for name in Failure.__slots__}
-    return values | {"id": id_, "resource": storable_key(failure.resource)}
+    return values | {
+        "id": id_,
+        "resource": storable_key(failure.resource),
+        "reason": without_secrets(failure.reason),
+    }
 
 
 def _forget_oldest(connection: Connection, kind: str, resource: str) -> None:

@@ -48,6 +48,14 @@ class FeedRecord:
     """The version that last changed it."""
 
 
+class FirstDocument(NamedTuple):
+    """The first document of a source that brought items, and when the source was registered."""
+
+    number: int | None
+    """None before there was one."""
+    registered_at: datetime
+
+
 class Definition(NamedTuple):
     """A feed as of some version: all that compiling needs."""
 

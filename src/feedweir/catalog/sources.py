@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from datetime import datetime
 from typing import Any
@@ -11,12 +11,13 @@ from sqlalchemy import Connection, Row, Select, bindparam, func, select, update
 
 from feedweir.catalog import names, tables
 from feedweir.catalog.database import Database
-from feedweir.catalog.records import FetchState, NewFeed, SourceRecord
+from feedweir.catalog.records import FetchState, FirstDocument, NewFeed, SourceRecord
 from feedweir.catalog.rows import chunks, upsert_all
 from feedweir.errors import CatalogError
 
 _feed = tables.feed
 _source = tables.source
+_first = tables.first_document
 _COLUMNS = tuple(_source.c.keys())
 _SAID = ("hub", "imported_from")
 """What people said of a source: it outlives its address."""
@@ -66,9 +67,38 @@ class Sources:
         """By source how many active subscriptions read it, on whatever way; sources that none reads are left out."""
         return self._database.read(_readers)
 
+    def first_documents(self, wanted: Iterable[str]) -> dict[str, FirstDocument]:
+        """Of the sources among these names that are fetched: the first document that brought items, if one has yet."""
+        names = sorted(set(wanted))
+        return self._database.read(lambda connection: _first_documents(connection, names))
+
+    def begin(self, documents: Mapping[str, int]) -> None:
+        """Remember the first documents of sources; one that is known stays."""
+        self._database.write(lambda connection: _begin(connection, documents))
+
     def save(self, states: Sequence[FetchState]) -> None:
         """Keep what the fetches learned; the states of sources that are gone are left out."""
         self._database.write(lambda connection: save(connection, states))
+
+
+def _first_documents(connection: Connection, names: Sequence[str]) -> dict[str, FirstDocument]:
+    query = (
+        select(_feed.c.name, _first.c.document, _feed.c.created_at)
+        .join(_source, _feed.c.id == _source.c.feed_id)
+        .outerjoin(_first, _feed.c.id == _first.c.feed_id)
+    )
+    rows = (
+        row for chunk in chunks(names) for row in connection.execute(query.where(_feed.c.name.in_(chunk)))
+    )
+    return {row.name: FirstDocument(row.document, row.created_at) for row in rows}
+
+
+def _begin(connection: Connection, documents: Mapping[str, int]) -> None:
+    query = select(_feed.c.id, _feed.c.name)
+    for chunk in chunks(sorted(documents)):
+        ids = connection.execute(query.where(_feed.c.name.in_(chunk))).all()
+        rows = [{"feed_id": row.id, "document": documents[row.name]} for row in ids]
+        upsert_all(connection, _first, rows, ["feed_id"], None)
 
 
 def save(connection: Connection, states: Sequence[FetchState]) -> None:

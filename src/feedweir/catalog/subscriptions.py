@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Text, insert, select, tuple_, update
 
@@ -24,6 +24,15 @@ from feedweir.catalog.rows import CHUNK, chunks, take_numbers
 from feedweir.errors import CatalogError
 
 _subscription = tables.subscription
+
+
+class Reader(NamedTuple):
+    """A subscription that something is sent to."""
+
+    feed: int
+    subscription: int
+    channel: str
+    wants_backlog: bool = False
 
 
 class Subscriptions:
@@ -86,22 +95,26 @@ class Subscriptions:
 
         return self._database.read(read)
 
-    def to_deliver(self, feed_ids: Iterable[int]) -> Iterator[tuple[int, int, str]]:
-        """(feed, subscription, channel) of the active subscriptions to these feeds that something is sent to (a stream
-        is fetched), by feed; however many there are, only some are held at a time."""
+    def to_deliver(self, feed_ids: Iterable[int]) -> Iterator[Reader]:
+        """The active subscriptions to these feeds that something is sent to (a stream is fetched), by feed.
+
+        However many there are, only some are held at a time.
+        """
         for chunk in chunks(sorted(set(feed_ids))):
             page = self._readers(chunk, (0, 0))
             while page:
                 yield from page
                 page = self._readers(chunk, page[-1][:2]) if len(page) == CHUNK else []
 
-    def _readers(self, feed_ids: Sequence[int], after: tuple[int, int]) -> list[tuple[int, int, str]]:
+    def _readers(self, feed_ids: Sequence[int], after: tuple[int, int]) -> list[Reader]:
         """Some that come after another (feed, subscription); read by themselves, so that no writer waits for long."""
         of, id_ = _subscription.c.feed_id, _subscription.c.id
-        query = select(of, id_, _subscription.c.channel).where(of.in_(feed_ids), tuple_(of, id_) > after)
+        columns = (of, id_, _subscription.c.channel, _subscription.c.options)
+        query = select(*columns).where(of.in_(feed_ids), tuple_(of, id_) > after)
         query = query.where(_subscription.c.status == "active", _subscription.c.channel != "stream")
         query = query.order_by(of, id_).limit(CHUNK)
-        return [(row[0], row[1], row[2]) for row in self._database.read(lambda one: one.execute(query).all())]
+        rows = self._database.read(lambda one: one.execute(query).all())
+        return [Reader(row[0], row[1], row[2], bool(row[3].get("backlog"))) for row in rows]
 
     def rhythm(self, id_: int) -> Rhythm:
         """Where a subscription stands in its schedule."""

@@ -53,6 +53,13 @@ source = Table(
     Column("description", Json),
 )
 
+first_document = Table(
+    "first_document",
+    metadata,
+    Column("feed_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("document", BigInteger),
+)
+
 change = Table(
     "change",
     metadata,

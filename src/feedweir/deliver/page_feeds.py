@@ -32,8 +32,10 @@ _NOTHING: dict[FeedKind, str] = {
 }
 
 
-def render_feeds_page(shelves: Sequence[Shelf], address: Address) -> bytes:
-    """All feeds, with what came last and what went wrong."""
+def render_feeds_page(
+    shelves: Sequence[Shelf], address: Address, standing_still: Sequence[str] = ()
+) -> bytes:
+    """All feeds, with what came last and what went wrong; above them what stands still in the whole installation."""
     head = tag(
         "link",
         rel="alternate",
@@ -45,6 +47,7 @@ def render_feeds_page(shelves: Sequence[Shelf], address: Address) -> bytes:
         address,
         "Feeds · Feedweir",
         tag("h1", "Feeds", class_="visually-hidden"),
+        [tag("p", sentence, class_="failure", role="status") for sentence in standing_still],
         [_shelf(shelf, address) for shelf in shelves],
         head=head,
         kind="list",

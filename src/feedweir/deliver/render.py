@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum
 from functools import lru_cache
 
 from feedweir.deliver.address import Address
 from feedweir.deliver.atom import render_atom
+from feedweir.deliver.identity import entry_id
 from feedweir.deliver.json_feed import render_json
 from feedweir.deliver.page_feed import render_page
 from feedweir.deliver.rss import render_rss
-from feedweir.deliver.view import FeedView
+from feedweir.deliver.view import EntryView, FeedView
 
 
 class Format(Enum):
@@ -49,4 +51,15 @@ def rendered(view: FeedView, format: Format, address: Address) -> bytes:
 
 def render(view: FeedView, format: Format, address: Address) -> bytes:
     """The feed in this format: the same bytes for the same view and address."""
-    return _RENDERERS[format](view, address)
+    return _RENDERERS[format](_each_once(view), address)
+
+
+def _each_once(view: FeedView) -> FeedView:
+    """Entries of one identifier, as two sources give that carry the same article, are one: the newest is shown.
+
+    Readers go by identifiers. A name of its own for the second would change when the first is no longer shown.
+    """
+    entries: dict[str, EntryView] = {}
+    for entry in view.entries:
+        entries.setdefault(entry_id(entry.item), entry)
+    return view if len(entries) == len(view.entries) else replace(view, entries=tuple(entries.values()))

@@ -24,6 +24,7 @@ EXTENSIONS = {
     "cc": "http://web.resource.org/cc/",
     "dc": DC,
     "dcterms": "http://purl.org/dc/terms/",
+    "feedweir": WEIR,
     "geo": "http://www.w3.org/2003/01/geo/wgs84_pos#",
     "georss": "http://www.georss.org/georss",
     "itunes": "http://www.itunes.com/dtds/podcast-1.0.dtd",

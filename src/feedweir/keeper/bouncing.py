@@ -103,7 +103,7 @@ class BounceLoop(Loop):
     def __init__(
         self, catalog: Catalog, path: Path, clock: Callable[[], datetime], *, look_s: float = _LOOK_S
     ) -> None:
-        super().__init__("bounces")
+        super().__init__("bounces", "reading returned mail fails")
         self._catalog = catalog
         self._path = path
         self._clock = clock
@@ -113,7 +113,9 @@ class BounceLoop(Loop):
         while True:
             try:
                 read_mailbox(self._catalog, self._path, self._clock())
-            except FeedweirError:
+                self._standing.well()
+            except (FeedweirError, OSError) as error:
+                self._standing.failed(error)
                 _log.exception("the next look will try again")
             if self._stopping.wait(self._look_s):
                 return

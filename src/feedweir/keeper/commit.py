@@ -15,8 +15,11 @@ from operator import itemgetter
 from feedweir.catalog import BatchCommit, Catalog, Failure, NewEntry
 from feedweir.engine.batches import Manifest
 from feedweir.engine.store import Store
+from feedweir.items.numbering import document_of
 from feedweir.keeper.counting import hits_in
 
+_MIRRORS = ("file", "websub")
+"""Channels that show what the feed shows."""
 DELIVERIES_AT_ONCE = 20_000
 """Deliveries that are written in one transaction: those of most batches, in a second at most."""
 
@@ -26,7 +29,8 @@ def commit_batch(catalog: Catalog, store: Store, manifest: Manifest, now: dateti
     name = batch_name(manifest)
     if catalog.batches.with_id(name):
         return False
-    last = _all_but_last(catalog, _deliveries(catalog, store, manifest, now), now)
+    backlog = _backlog(catalog, store, manifest)
+    last = _all_but_last(catalog, _deliveries(catalog, store, manifest, backlog, now), now)
     return catalog.batches.commit(
         BatchCommit(
             batch=name,
@@ -73,9 +77,38 @@ def _portions(entries: Iterable[NewEntry]) -> Iterator[tuple[NewEntry, ...]]:
         yield some
 
 
-def _deliveries(catalog: Catalog, store: Store, manifest: Manifest, now: datetime) -> Iterator[NewEntry]:
+def _backlog(catalog: Catalog, store: Store, manifest: Manifest) -> frozenset[int]:
+    """The items that were published before their source was registered, as its first document brings them.
+
+    Of what has no date, all that the first document brings. An edit of what was published before is none, either.
+    """
+    named = [source for source, report in manifest.sources.items() if report.items or report.revisions]
+    firsts = catalog.sources.first_documents(named)
+    if not firsts:
+        return frozenset()
+    items = store.item_table([manifest], ["seq", "source", "published", "revision"]).sort_by("seq")
+    rows = list(zip(*(column.to_pylist() for column in items.columns), strict=True))
+    new: dict[str, int] = {}
+    for seq, source, _, _ in rows:
+        if source in firsts and firsts[source].number is None:
+            new.setdefault(source, document_of(seq))
+    if new:
+        catalog.sources.begin(new)
+    numbers = {source: new.get(source, first.number) for source, first in firsts.items()}
+    return frozenset(
+        seq
+        for seq, source, published, revision in rows
+        if source in firsts
+        and (revision or document_of(seq) == numbers[source])
+        and (not revision if published is None else published < firsts[source].registered_at)
+    )
+
+
+def _deliveries(
+    catalog: Catalog, store: Store, manifest: Manifest, backlog: frozenset[int], now: datetime
+) -> Iterator[NewEntry]:
     """One entry for each subscription and element. The key leaves the revision out: an edit is not sent again, but to a
-    file, which shows what the feed shows."""
+    file, which shows what the feed shows. What was there before a source was registered goes only to who wants it."""
     feeds, _ = hits_in(store.element_runs([manifest]), oldest=0)
     keys: dict[int, str] = {}
     wordings: dict[int, str] = {}
@@ -83,9 +116,10 @@ def _deliveries(catalog: Catalog, store: Store, manifest: Manifest, now: datetim
         if not keys:
             keys, wordings = _element_keys(store, manifest)
         seqs = store.seqs_in(manifest, feed).tolist()
-        for _, subscription, channel in readers:
+        news = [seq for seq in seqs if seq not in backlog]
+        for _, subscription, channel, wants_backlog in readers:
             named = wordings if channel == "file" else keys
-            for seq in seqs:
+            for seq in seqs if wants_backlog or channel in _MIRRORS else news:
                 yield NewEntry(subscription, named[seq], {"feed": feed, "seq": seq}, now)
 
 

@@ -132,6 +132,12 @@ def repair(
     return True
 
 
+def see_version(catalog: Catalog, sets: Path, version: int, now: datetime, plan: Plan = unplanned) -> None:
+    """Make a version of the set again if it is gone or damaged; the one in force stays in force."""
+    if _is_damaged(sets, version):
+        _compile(catalog, sets, version, now, plan, None, None, None, in_force=False)
+
+
 def _is_damaged(sets: Path, version: int) -> bool:
     try:
         check_installed(sets, version)

@@ -22,6 +22,7 @@ from feedweir.deliver.unsubscribe import Purpose, link_token, new_link_secret, s
 from feedweir.deliver.view import FeedView
 from feedweir.engine.store import Store
 from feedweir.errors import CatalogError
+from feedweir.items.redact import without_secrets
 from feedweir.items.schema import items_of
 from feedweir.keeper.bell import Bell
 from feedweir.keeper.bouncing import record_bounce
@@ -99,10 +100,10 @@ class Desk:
             name=str(record.options.get("name") or record.id),
             feed=feed.name if feed else "",
             channel=record.channel,
-            target=record.target,
+            target=without_secrets(record.target),
             schedule=schedule_text(record.schedule),
             status=record.status,
-            statement=record.statement,
+            statement=without_secrets(record.statement),
             created=record.created_at,
             last_sent=self._catalog.subscriptions.rhythm(record.id).last_sent_at,
             waiting=sum(counts.get(state, 0) for state in ("pending", "claimed", "failed")),
@@ -210,7 +211,7 @@ def _line(line: Delivery, shown: tuple[str, int]) -> LogLine:
         at=line.at,
         outcome=line.outcome,
         attempt=line.attempt,
-        reason=line.reason,
+        reason=without_secrets(line.reason),
         entry=line.outbox_id,
         source=_source(line.element_key),
         title=shown[0],
@@ -224,7 +225,7 @@ def _letter(entry: Entry, shown: tuple[str, int]) -> LogLine:
         at=entry.settled_at or entry.created_at,
         outcome="dead",
         attempt=entry.attempts,
-        reason=entry.reason,
+        reason=without_secrets(entry.reason),
         entry=entry.id,
         source=_source(entry.element_key),
         title=shown[0],

@@ -83,7 +83,7 @@ class FetchLoop(Loop):
     ) -> None:
         """`in_force` tells the version that the next batch is matched against: a source that is newer is not looked
         at yet, since what it showed first would be in no feed."""
-        super().__init__("fetch")
+        super().__init__("fetch", "fetching fails")
         self._catalog = catalog
         self._log = log
         self._options = options
@@ -191,8 +191,11 @@ class FetchLoop(Loop):
     async def _guarded_step(self, looker: Looker) -> float:
         """A step, and how long to pause after it; a full disk or a locked database is waited out."""
         try:
-            return 0.0 if await self._step(looker, linger_s=_LINGER_S) else _IDLE_S
-        except (FeedweirError, OSError):
+            pause_s = 0.0 if await self._step(looker, linger_s=_LINGER_S) else _IDLE_S
+            self._standing.well()
+            return pause_s
+        except (FeedweirError, OSError) as error:
+            self._standing.failed(error)
             _log.exception("fetching pauses for a moment")
             return _AFTER_ERROR_S
 

@@ -9,9 +9,10 @@ from feedweir.acquire.http_rules import Headers
 from feedweir.acquire.landing import LandingLog
 from feedweir.acquire.pushing import pushed_document
 from feedweir.acquire.websub import Verdict
-from feedweir.catalog import Catalog, FeedRecord
+from feedweir.catalog import Catalog, Failure, FeedRecord
 from feedweir.errors import CatalogError
 from feedweir.keeper.leases import Leases
+from feedweir.keeper.names import id_path_of_source
 
 
 class Receiving:
@@ -41,10 +42,19 @@ class Receiving:
     def push(self, name: str, body: bytes, media_type: str) -> int:
         """Land a document, or items as JSON; its landing segment. Raises `DocumentError` and `CatalogError`."""
         record = self.check_source(name)
-        document = pushed_document(record.name, body, media_type, self._clock())
+        id_path = id_path_of_source(record.statement)
+        pushed = pushed_document(record.name, body, media_type, self._clock(), id_path)
         # What is landed before its source is known to the next batch would be in no feed.
         self._in_force(record.version)
-        return self._log.append([document])
+        segment = self._log.append([pushed.document])
+        self._tell(record.name, pushed.warnings)
+        return segment
+
+    def _tell(self, source: str, warnings: tuple[str, ...]) -> None:
+        now = self._clock()
+        failures = [Failure(kind="source", resource=source, at=now, reason=reason) for reason in warnings]
+        if failures:
+            self._catalog.failures.record(failures)
 
     def verify(self, source: str, token: str, query: Mapping[str, str]) -> Verdict | None:
         return self._leases.verify(source, token, query) if self._leases else None

@@ -11,6 +11,7 @@ import secrets
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import datetime
 from urllib.parse import quote
 
@@ -23,7 +24,7 @@ from feedweir.acquire.landing import LandingLog
 from feedweir.acquire.websub import Hub, Lease, LeaseStatus, ToldBy, Verdict
 from feedweir.catalog import Catalog
 from feedweir.keeper.lease_records import lease_of, leased
-from feedweir.keeper.source_states import SourceMemory
+from feedweir.keeper.source_states import SourceMemory, id_path_of
 
 _log = logging.getLogger(__name__)
 
@@ -149,7 +150,8 @@ class Leases:
             _log.warning("content for %s was not signed by its hub, and is ignored", source)
         else:
             if body.strip():
-                self._log.append([document])
+                record = self._catalog.sources.named(source)
+                self._log.append([replace(document, id_path=id_path_of(record))])
             self._change_one(source, token, lambda held: websub.received(held, now))
         return True
 

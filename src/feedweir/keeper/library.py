@@ -1,6 +1,6 @@
 """What doors show: feeds with their newest entries, items, counts and failures, from the logs and the catalog.
 
-Addresses are shown without user names and passwords: those are between us and the publisher.
+Addresses are shown without the secrets in them: those are between us and the publisher.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from feedweir.acquire.http_rules import without_credentials
 from feedweir.catalog import Catalog, Failure, FeedRecord, FeedStatistics, SourceRecord
 from feedweir.deliver.view import EntryView, FeedKind, FeedSummary, FeedView
 from feedweir.engine.constructed import items_shown, parts_of
 from feedweir.engine.store import Store
 from feedweir.items.model import Item
+from feedweir.items.redact import without_secrets
 from feedweir.items.schema import items_of
 from feedweir.keeper.partners import Annotation, annotations_of
 
@@ -72,7 +72,7 @@ class Shelves:
             title=about.get("title", ""),
             description=about.get("description", ""),
             home_link=about.get("link", ""),
-            definition=without_credentials(record.statement),
+            definition=without_secrets(record.statement),
             language=about.get("language", ""),
             updated=max((entry.item.arrived for entry in entries), default=record.created_at),
             failure=_current(failures[0] if failures else None, source),
@@ -149,9 +149,9 @@ def _summary(
         owner=record.owner,
         title=about.get("title", ""),
         description=about.get("description", ""),
-        url=without_credentials(source.state.url) if source else "",
+        url=without_secrets(source.state.url) if source else "",
         home_link=about.get("link", ""),
-        definition=without_credentials(record.statement),
+        definition=without_secrets(record.statement),
         item_count=item_count,
         last_item=last_item,
         failure=_current(failure, source),
@@ -187,6 +187,6 @@ def _entry(item: Item, source: SourceRecord | None, annotation: Annotation) -> E
         item=item,
         source_title=about.get("title", ""),
         source_link=about.get("link", ""),
-        source_url=without_credentials(source.state.url) if source else "",
+        source_url=without_secrets(source.state.url) if source else "",
         annotation=annotation,
     )

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import lru_cache
 
+from feedweir.acquire.generation import MAX_GENERATION, generation_of, with_generation
 from feedweir.acquire.landing import Landed, LandingLog
 from feedweir.catalog import Catalog, Definition, Failure
 from feedweir.deliver.address import Address
@@ -23,8 +23,7 @@ from feedweir.engine.batches import Manifest
 from feedweir.engine.store import Store
 from feedweir.errors import DeliveryError
 from feedweir.keeper.entry_views import StoredViews
-from feedweir.language import parse
-from feedweir.language.statements import RegisterFeed
+from feedweir.keeper.names import id_path_of_source, made_from
 
 _AT_ONCE = 64
 """Sources whose documents are made at the same time; more would only wait in memory."""
@@ -37,6 +36,7 @@ class Derived:
     source: str
     feed_id: int
     stylesheet: str
+    id_path: str = ""
 
 
 class Materialiser:
@@ -90,8 +90,19 @@ class Materialiser:
     def _documents(self, some: Sequence[Derived], manifest: Manifest) -> Iterator[Landed]:
         """All are begun before the first is waited for: a slow stylesheet does not add to the time of the others."""
         views = [(derived, self._view(derived.feed_id, manifest)) for derived in some]
-        begun = [(derived, self._begun(derived, view)) for derived, view in views if view is not None]
-        for derived, each in begun:
+        begun = [
+            (
+                derived,
+                1 + max(generation_of(entry.item) for entry in view.entries),
+                self._begun(derived, view),
+            )
+            for derived, view in views
+            if view is not None and view.entries
+        ]
+        for derived, generation, each in begun:
+            if generation > MAX_GENERATION:
+                self._record(derived.source, _reads_itself(derived.source))
+                continue
             try:
                 made = each.result()
             except DeliveryError as error:
@@ -99,9 +110,10 @@ class Materialiser:
                 continue
             yield Landed(
                 source=derived.source,
-                media_type=made.media_type,
+                media_type=with_generation(made.media_type, generation),
                 arrived=self._clock(),
                 body=made.text.encode(),
+                id_path=derived.id_path,
             )
 
     def _begun(self, derived: Derived, view: FeedView) -> Future[Transformed]:
@@ -121,18 +133,19 @@ class Materialiser:
         )
 
 
+def _reads_itself(source: str) -> DeliveryError:
+    return DeliveryError(
+        f"{source} seems to read itself: its items went through {MAX_GENERATION} sources made from feeds",
+        hint="look for a source that fetches what this installation serves",
+    )
+
+
 def derived_sources(definitions: Sequence[Definition]) -> Iterator[Derived]:
     """The sources among definitions that are made from other feeds."""
     ids = {definition.name: definition.id for definition in definitions}
     for definition in definitions:
         if definition.kind == "source":
-            feed, stylesheet = _made_from(definition.statement)
+            feed, stylesheet = made_from(definition.statement)
             if feed in ids:
-                yield Derived(definition.name, ids[feed], stylesheet)
-
-
-@lru_cache(maxsize=100_000)
-def _made_from(text: str) -> tuple[str, str]:
-    """The feed and the stylesheet that a registration names, if it names any."""
-    (statement,) = parse(text)
-    return (statement.feed, statement.apply) if isinstance(statement, RegisterFeed) else ("", "")
+                path = id_path_of_source(definition.statement)
+                yield Derived(definition.name, ids[feed], stylesheet, path)

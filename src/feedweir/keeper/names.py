@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal, Protocol
 
 from feedweir.items.owners import EVERYONE
@@ -55,6 +56,17 @@ class DefinedNames:
             self._statements[name] = created_by(definition)
         return self._statements[name].query
 
+    def made_from(self, name: str) -> str:
+        definition = self.find(name)
+        return made_from(definition.statement)[0] if definition and definition.kind == "source" else ""
+
+    def made_sources(self) -> Iterable[str]:
+        return [
+            one.name
+            for one in self._definitions.values()
+            if one.kind == "source" and made_from(one.statement)[0]
+        ]
+
     def statement_of(self, definition: Stated) -> CreateFeed:
         """The statement of a virtual feed; it is remembered only if another feed has asked for it."""
         return self._statements.get(definition.name) or created_by(definition)
@@ -78,6 +90,27 @@ def created_by(definition: Stated) -> CreateFeed:
     (statement,) = parse(definition.statement)
     assert isinstance(statement, CreateFeed), "a virtual feed is kept as the statement that creates it"
     return statement
+
+
+_FETCHED = ("register feed http", "register feed push:")
+"""How most sources are registered; their statements need not be read."""
+
+
+@lru_cache(maxsize=100_000)
+def made_from(registration: str) -> tuple[str, str]:
+    """The feed and the stylesheet that the statement of a source names, if it names any."""
+    if registration.startswith(_FETCHED):
+        return "", ""
+    (statement,) = parse(registration)
+    return (statement.feed, statement.apply) if isinstance(statement, RegisterFeed) else ("", "")
+
+
+def id_path_of_source(statement: str) -> str:
+    """Where the items of a source name their ids, as the statement that registers it says."""
+    if " id " not in statement:
+        return ""
+    (registered,) = parse(statement)
+    return registered.id_path if isinstance(registered, RegisterFeed) else ""
 
 
 def owner_of_source(definition: Stated) -> str:

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from feedweir.acquire.http_rules import wire_url, without_credentials
+from feedweir.acquire.http_rules import wire_url
 from feedweir.acquire.opml import Imported, Opml, Subscription, read_opml, subscriptions, write_opml
 from feedweir.acquire.opml_changes import Today, with_feeds
 from feedweir.acquire.opml_union import merged
 from feedweir.catalog import FetchState, SourceRecord
+from feedweir.items.redact import without_secrets
 from feedweir.keeper.source_states import SourceMemory
 from feedweir.keeper.weir import Weir
 from feedweir.language.format_predicates import format_name
@@ -56,7 +57,7 @@ def import_opml(weir: Weir, body: bytes) -> Imported:
 def export_opml(weir: Weir, *, is_public: bool = False) -> bytes:
     """The outline that was imported, without the feeds that were dropped since, and after it all other sources.
 
-    In public, addresses go without the passwords that are in them.
+    In public, addresses go without the secrets in them.
     """
     records = {record.name: record for record in weir.catalog.sources.all()}
     names = _registered_urls(records.values())
@@ -69,7 +70,7 @@ def export_opml(weir: Weir, *, is_public: bool = False) -> bytes:
         return shown(_as_it_is(feed, records[names[feed.url]])) if feed.url in names else None
 
     def shown(feed: Subscription) -> Subscription:
-        return replace(feed, url=without_credentials(feed.url)) if is_public else feed
+        return replace(feed, url=without_secrets(feed.url)) if is_public else feed
 
     listed = {names[feed.url] for feed in subscriptions(kept) if feed.url in names}
     others = [

@@ -14,7 +14,7 @@ from feedweir.catalog import Catalog
 from feedweir.engine.candidates import candidacy
 from feedweir.engine.directory import DataDirectory
 from feedweir.engine.explaining import PlanExplanation
-from feedweir.engine.preview import StoredElement, Trial, backtest, element_at, preview
+from feedweir.engine.preview import StoredElement, Trial, backtest, element_at, first_teller, preview
 from feedweir.engine.store import Store
 from feedweir.engine.why import Clause, why
 from feedweir.errors import CatalogError, LanguageError
@@ -82,7 +82,11 @@ class Questions:
         def joined_as(node: Node) -> StoredElement | None:
             return element_at(expand(node, names.plan_of), self._store, found.seq)
 
-        told = why(plan, found, names.plan_of, joined_as)
+        def told_before(node: Node) -> Item | None:
+            first = first_teller(expand(node, names.plan_of), self._store, found.seq)
+            return None if first is None else self._where("seq", first)
+
+        told = why(plan, found, names.plan_of, joined_as, told_before)
         in_force = self.matching.in_force(version)
         matched = candidacy(record.id, expand(plan, names.plan_of), found, in_force)
         return replace(told, parts=(*told.parts, *matched))

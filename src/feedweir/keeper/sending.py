@@ -24,7 +24,7 @@ from feedweir.deliver.transform import Transformed, Transformer
 from feedweir.deliver.view import EntryView, FeedView
 from feedweir.errors import DeliveryError, FeedweirError
 from feedweir.keeper.entry_views import EntryViews, Key, key_of
-from feedweir.keeper.looping import Loop
+from feedweir.keeper.looping import Loop, Standing
 from feedweir.keeper.parcels import OpenParcel, Parcels, Sent
 
 _log = logging.getLogger(__name__)
@@ -100,19 +100,25 @@ class Sender:
             self._abandon()
         return self.sent - before
 
-    async def run(self, is_stopping: Callable[[], bool], pause: Callable[[float], object]) -> None:
+    async def run(
+        self,
+        is_stopping: Callable[[], bool],
+        pause: Callable[[float], object],
+        standing: Standing | None = None,
+    ) -> None:
         """Send until told to stop; `pause` waits in a thread of its own, and returns early when stopping.
 
         A receiver that takes its time holds up nobody: what else is due is looked for while its parcel is on its way.
         """
+        standing = standing or Standing("sending fails")
         try:
             while not is_stopping():
                 try:
                     is_idle = not await self._start() and not self._is_busy
                     await self._settle_some(self._options.look_s)
-                except (
-                    Exception
-                ):  # a database that is locked, a disk that is full: whatever it is, it may pass
+                    standing.well()
+                except Exception as error:  # a locked database, a full disk: whatever it is, it may pass
+                    standing.failed(error)
                     _log.exception("the next look will try again")
                     is_idle = True
                 if is_idle:
@@ -315,7 +321,7 @@ class SendLoop(Loop):
     """A sender in a thread. `opened` makes it inside the thread's event loop, where its connections live."""
 
     def __init__(self, opened: Callable[[], AbstractAsyncContextManager[Sender]]) -> None:
-        super().__init__("send")
+        super().__init__("send", "sending fails")
         self._opened = opened
 
     def _run(self) -> None:
@@ -323,4 +329,4 @@ class SendLoop(Loop):
 
     async def _send_until_stopped(self) -> None:
         async with self._opened() as sender:
-            await sender.run(self._stopping.is_set, self._stopping.wait)
+            await sender.run(self._stopping.is_set, self._stopping.wait, self._standing)

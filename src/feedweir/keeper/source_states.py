@@ -45,9 +45,20 @@ def state_of(record: SourceRecord) -> SourceState:
         url=kept.url,
         next_at=kept.next_check_at,
         every_s=float(kept.refresh.get("every_s", 0.0)),
+        id_path=id_path_of(record),
         # A person who sets a source going again means it.
         is_stopped=kept.status == "gone",
     )
+
+
+def id_path_of(record: SourceRecord) -> str:
+    """Where the items of a source name their ids, if `with_id_path` said so."""
+    return str(record.state.refresh.get("id_path", ""))
+
+
+def with_id_path(record: SourceRecord, path: str) -> FetchState:
+    """The state of a source whose items name their ids there from now on."""
+    return replace(record.state, refresh={**record.state.refresh, "id_path": path})
 
 
 def saved(record: SourceRecord, state: SourceState) -> FetchState:

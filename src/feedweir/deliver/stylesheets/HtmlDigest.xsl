@@ -36,9 +36,16 @@
         <ul>
           <xsl:for-each select="annotation/item">
             <li>
-              <a href="{link}">
-                <xsl:value-of select="title"/>
-              </a>
+              <xsl:choose>
+                <xsl:when test="link">
+                  <a href="{link}">
+                    <xsl:value-of select="title"/>
+                  </a>
+                </xsl:when>
+                <xsl:otherwise>
+                  <xsl:value-of select="title"/>
+                </xsl:otherwise>
+              </xsl:choose>
               <xsl:value-of select="concat(' (', @source, ')')"/>
             </li>
           </xsl:for-each>

@@ -98,11 +98,14 @@
     <xsl:param name="partners"/>
     <xsl:for-each select="$partners">
       <xsl:variable name="photo" select="enclosure[starts-with(@type, 'image/')]/@url"/>
-      <xsl:text>&lt;p&gt;&lt;a href="</xsl:text>
-      <xsl:call-template name="escaped">
-        <xsl:with-param name="text" select="link"/>
-      </xsl:call-template>
-      <xsl:text>"&gt;</xsl:text>
+      <xsl:text>&lt;p&gt;</xsl:text>
+      <xsl:if test="link">
+        <xsl:text>&lt;a href="</xsl:text>
+        <xsl:call-template name="escaped">
+          <xsl:with-param name="text" select="link"/>
+        </xsl:call-template>
+        <xsl:text>"&gt;</xsl:text>
+      </xsl:if>
       <xsl:if test="$photo">
         <xsl:text>&lt;img src="</xsl:text>
         <xsl:call-template name="escaped">
@@ -113,7 +116,8 @@
       <xsl:call-template name="escaped">
         <xsl:with-param name="text" select="title"/>
       </xsl:call-template>
-      <xsl:text>&lt;/a&gt;&lt;/p&gt;</xsl:text>
+      <xsl:if test="link">&lt;/a&gt;</xsl:if>
+      <xsl:text>&lt;/p&gt;</xsl:text>
     </xsl:for-each>
   </xsl:template>
 

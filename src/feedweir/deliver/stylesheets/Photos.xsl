@@ -15,9 +15,16 @@
               <img src="{@url}" alt=""/>
             </xsl:for-each>
             <figcaption>
-              <a href="{link}">
-                <xsl:value-of select="title"/>
-              </a>
+              <xsl:choose>
+                <xsl:when test="link">
+                  <a href="{link}">
+                    <xsl:value-of select="title"/>
+                  </a>
+                </xsl:when>
+                <xsl:otherwise>
+                  <xsl:value-of select="title"/>
+                </xsl:otherwise>
+              </xsl:choose>
             </figcaption>
           </figure>
         </xsl:for-each>

@@ -7,18 +7,21 @@ from dataclasses import replace
 from feedweir.acquire.http_rules import wire_url
 from feedweir.catalog import Definition, FeedRecord, NewFeed, NewSubscription, SubscriptionRecord
 from feedweir.errors import CatalogError
+from feedweir.items.redact import without_secrets
 from feedweir.keeper.hub import drop_all
 from feedweir.keeper.lease_records import with_hub
 from feedweir.keeper.renaming import renamed_query, renamed_statement
-from feedweir.keeper.source_states import paced
+from feedweir.keeper.source_states import paced, with_id_path
 from feedweir.keeper.statements.outcome import Desk, Outcome
 from feedweir.keeper.targets import check_stylesheet
 from feedweir.language import feeds_used, format_statement, parse
+from feedweir.language.check import refuse
 from feedweir.language.statements import (
     EVERY_SOURCE,
     AlterFeed,
     CreateFeed,
     DropFeed,
+    Place,
     RegisterFeed,
 )
 
@@ -33,12 +36,15 @@ def register(desk: Desk, statement: RegisterFeed) -> Outcome:
             f"{statement.name!r} is fetched: a stylesheet transforms feeds that are registered already",
             hint=f"register the address first, then: register feed THAT apply {statement.apply!r} as {statement.name}",
         )
+    _check_address(statement.url, statement.place)
     check_stylesheet(statement.apply, desk.stylesheets, statement.place)
     statement = replace(statement, owner=statement.owner or desk.owner)
     _put(desk, _source(desk, statement), is_replaced=False)
     _pace(desk, statement)
     if statement.hub:
         _set_hub(desk, statement)
+    if statement.id_path:
+        _set_id_path(desk, statement)
     return Outcome(message=f"registered {statement.name}", name=statement.name)
 
 
@@ -56,6 +62,7 @@ def create(desk: Desk, statement: CreateFeed) -> Outcome:
 def alter(desk: Desk, statement: AlterFeed) -> Outcome:
     name = statement.name
     if desk.names.kind_of(name) == "source":
+        _check_address(statement.url or "", statement.place)
         _alter_source(desk, statement)
     else:
         _alter_virtual(desk, statement)
@@ -72,6 +79,13 @@ def drop(desk: Desk, statement: DropFeed) -> Outcome:
     desk.catalog.feeds.drop(statement.name)
     desk.names.remove(statement.name)
     return Outcome(message=f"dropped {statement.name}", name=statement.name)
+
+
+def _check_address(url: str, place: Place | None) -> None:
+    """Refuse what could never be fetched; other protocols, and files of this machine."""
+    if url and not url.startswith(PUSHED) and wire_url(url) is None:
+        hint = f"addresses begin with http:// or https://, or with {PUSHED} where documents are only pushed"
+        refuse(place, url, f"{without_secrets(url)!r} cannot be fetched", hint)
 
 
 def _source(desk: Desk, statement: RegisterFeed) -> NewFeed:
@@ -124,12 +138,15 @@ def _alter_source(desk: Desk, statement: AlterFeed) -> None:
     every = registered.every if statement.every is None else statement.every
     owner = registered.owner if statement.owner is None else statement.owner
     hub = registered.hub if statement.hub is None else statement.hub
-    changed = replace(registered, url=url, every=every, owner=owner, hub=hub)
+    id_path = registered.id_path if statement.id_path is None else statement.id_path
+    changed = replace(registered, url=url, every=every, owner=owner, hub=hub, id_path=id_path)
     if changed != registered:
         _put(desk, _source(desk, changed), is_replaced=True)
         _pace(desk, changed)
     if hub != registered.hub:
         _set_hub(desk, changed)
+    if id_path != registered.id_path:
+        _set_id_path(desk, changed)
     if statement.is_paused is not None:
         _pause(desk, statement.name, is_paused=statement.is_paused)
 
@@ -150,6 +167,13 @@ def _set_hub(desk: Desk, statement: RegisterFeed) -> None:
         )
     source = desk.catalog.sources.named(statement.name)
     desk.catalog.sources.save([with_hub(source, statement.hub)])
+
+
+def _set_id_path(desk: Desk, statement: RegisterFeed) -> None:
+    """Where ids are is remembered with what is known of a source that is fetched; others have their statement."""
+    if statement.url and not statement.url.startswith(PUSHED):
+        source = desk.catalog.sources.named(statement.name)
+        desk.catalog.sources.save([with_id_path(source, statement.id_path)])
 
 
 def _pause(desk: Desk, name: str, *, is_paused: bool) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from feedweir.acquire import websub
 from feedweir.catalog import SubscriptionRecord
 from feedweir.catalog.records import FailureKind
+from feedweir.items.redact import without_secrets
 from feedweir.keeper.lease_records import hub_by_hand, lease_of
 from feedweir.keeper.scheduling import schedule_text
 from feedweir.keeper.statements.advising import notes_of
@@ -22,7 +23,18 @@ Row = dict[str, Any]
 def show(desk: Desk, statement: Show) -> Outcome:
     listed = _LISTS[statement.what](desk, statement.owner or None)
     rows = [row for row in listed if _is_like(str(row["name"]), statement.like)]
-    return Outcome(message=f"{len(rows)} {statement.what}", rows=tuple(rows))
+    return Outcome(message=f"{len(rows)} {statement.what}", rows=tuple(map(_shown, rows)))
+
+
+def _shown(row: Row) -> Row:
+    """As a reader may see it: definitions, addresses and reasons of failures can hold secrets."""
+    return {what: _value_shown(value) for what, value in row.items()}
+
+
+def _value_shown(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_value_shown(each) for each in value]
+    return without_secrets(value) if isinstance(value, str) else value
 
 
 def _is_like(name: str, like: str) -> bool:
@@ -136,7 +148,8 @@ _LISTS: dict[str, Callable[[Desk, str | None], Iterator[Row]]] = {
 def describe(desk: Desk, statement: Describe) -> Outcome:
     """Everything that is known of one thing, a row a fact."""
     facts = _subscription_facts if statement.kind == "subscription" else _feed_facts
-    rows = tuple({"what": what, "value": value} for what, value in facts(desk, statement.name).items())
+    known = _shown(facts(desk, statement.name))
+    rows = tuple({"what": what, "value": value} for what, value in known.items())
     return Outcome(message="", name=statement.name, rows=rows)
 
 

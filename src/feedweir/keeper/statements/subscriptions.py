@@ -43,6 +43,7 @@ def alter(desk: Desk, statement: AlterSubscription) -> Outcome:
         "target": statement.target,
         "secret": statement.secret,
         "owner": statement.owner,
+        "with_backlog": statement.with_backlog,
     }
     check_schedule(statement.schedule, statement.place)
     new = replace(
@@ -96,6 +97,7 @@ def statement_of(desk: Desk, record: SubscriptionRecord) -> Subscribe:
         name=record.options.get("name", ""),
         secret=record.options.get("secret", ""),
         owner=record.owner,
+        with_backlog=bool(record.options.get("backlog")),
     )
 
 
@@ -112,7 +114,12 @@ def _new(desk: Desk, statement: Subscribe, options: Any) -> NewSubscription:
     """The channel's own options stay; the statement's name and stylesheet stand beside them. A secret is kept there
     only, not in the text that is shown."""
     secret = statement.secret or (new_secret() if statement.channel == "webhook" else "")
-    told = {"name": statement.name, "apply": statement.apply, "secret": secret}
+    told = {
+        "name": statement.name,
+        "apply": statement.apply,
+        "secret": secret,
+        "backlog": statement.with_backlog,
+    }
     return NewSubscription(
         feed=statement.feed,
         statement=format_statement(replace(statement, secret="")),
