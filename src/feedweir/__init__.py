@@ -17,6 +17,7 @@ from feedweir.errors import (
     FetchError,
     LanguageError,
     SettingsError,
+    StorageError,
 )
 from feedweir.kernel_files import keep_kernels
 
@@ -42,6 +43,7 @@ __all__ = [
     "LanguageError",
     "Outcome",
     "SettingsError",
+    "StorageError",
     "Weir",
     "__version__",
     "format_statement",
