@@ -289,14 +289,13 @@ def has_graph_pattern(pattern: GraphPattern, item: Item) -> bool:
     return has_subgraph(pattern, facts_of(item))
 
 
-GraphNode = tuple[str, str]
-"""("iri" | "literal" | "blank", text)."""
+GraphNode = tuple[str, ...]
+"""("iri" | "literal" | "blank", text, datatype, language): terms are equal when all of it is."""
 
 
 def facts_of(item: Item) -> list[tuple[GraphNode, GraphNode, GraphNode]]:
-    """The item as RDF; what language or type a literal has plays no part."""
-    triples = [(fact.subject, fact.predicate, fact.object) for fact in triples_of(item)]
-    return [((s.kind, s.value), (p.kind, p.value), (o.kind, o.value)) for s, p, o in triples]
+    """The item as RDF."""
+    return [(tuple(fact.subject), tuple(fact.predicate), tuple(fact.object)) for fact in triples_of(item)]
 
 
 def has_subgraph(pattern: GraphPattern, triples: Iterable[tuple[GraphNode, GraphNode, GraphNode]]) -> bool:
@@ -325,7 +324,7 @@ def _bound(
 
 def _is(term: GraphTerm, node: GraphNode) -> bool:
     """A constant is a literal of that text or number, or an IRI that ends with it after `/`, `#` or `:`."""
-    kind, text = node
+    kind, text = node[:2]
     if isinstance(term, Iri):
         return kind == "iri" and text == term.iri
     if isinstance(term, Constant) and isinstance(term.value, str):
@@ -336,13 +335,36 @@ def _is(term: GraphTerm, node: GraphNode) -> bool:
 
 
 def _keeps(node: GraphNode, constraint: Constraint) -> bool:
-    """A constraint compares numbers with numbers and texts with texts; `!=` is the negation of `=`."""
+    """A constraint compares numbers with numbers, times with times, else texts with texts; a blank node compares with
+    nothing; `!=` is the negation of `=`."""
+    kind, text = node[:2]
     if constraint.op == "!=":
         return not _keeps(node, Constraint(constraint.variable, "=", constraint.value))
-    if isinstance(constraint.value, str):
-        return COMPARISONS[constraint.op](node[1], constraint.value)
-    number = number_in(node[1]) if node[0] == "literal" else None
-    return number is not None and COMPARISONS[constraint.op](number, constraint.value)
+    if kind == "blank":
+        return False
+    if not isinstance(constraint.value, str):
+        number = number_in(text) if kind == "literal" else None
+        return number is not None and COMPARISONS[constraint.op](number, constraint.value)
+    if kind == "literal" and re.match(r"\d{4}-\d\d-\d\d", text):
+        ours, theirs = _moment(text), _moment(constraint.value)
+        if ours is not None and theirs is not None:
+            return COMPARISONS[constraint.op](ours, theirs)
+    return COMPARISONS[constraint.op](text, constraint.value)
+
+
+def _moment(text: str) -> datetime | None:
+    """A time as XML Schema writes it; of a year, a month or a day the first moment; UTC where no zone is named."""
+    zone = re.search(r"(?<=[\d:])(Z|[+-]\d\d:\d\d)$", text) if text.count("-") >= 2 else None
+    local = text[: zone.start()] if zone else text
+    for shape in ("%Y-%m-%dT%H:%M:%S.%f", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d", "%Y-%m", "%Y"):
+        try:
+            moment = datetime.strptime(local, shape)
+        except ValueError:
+            continue
+        if any(len(part) != size for part, size in zip(re.split("[-T]", local), (4, 2, 2), strict=False)):
+            return None
+        return datetime.fromisoformat(f"{moment.isoformat()}{zone[0] if zone else 'Z'}")
+    return None
 
 
 # Feeds: a plan over the items of the whole history, in the order of the stream

@@ -59,6 +59,25 @@ _DAY_AFTER_NAME = re.compile(r"\.?[\s\-/]*(\d{1,2})(?!\d|:)")
 _YEAR = re.compile(r"(?<![\d:+\-])(\d{4})(?![\d:])|[\s\-/,'’.](\d{2})(?=[\s,]|$)")
 
 
+_W3C = re.compile(
+    r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:T(\d\d:\d\d(?::\d\d)?(?:\.\d{1,6})?)\d*(Z|[+-]\d\d:\d\d)?|(Z|[+-]\d\d:\d\d))?)?)?"
+)
+
+
+def instant_of(text: str) -> datetime | None:
+    """The moment that a time of XML Schema or W3C-DTF names, or with which the day, month or year begins that it
+    names; None for every other text. Without a zone it is in UTC."""
+    found = _W3C.fullmatch(text)
+    if found is None:
+        return None
+    year, month, day, clock, zone, zone_of_day = found.groups()
+    written = f"{year}-{month or '01'}-{day or '01'}T{clock or '00:00'}{zone or zone_of_day or 'Z'}"
+    try:
+        return datetime.fromisoformat(written)
+    except ValueError:
+        return None
+
+
 def date_of(text: str) -> datetime | None:
     """The moment a date names, or nothing."""
     moment = epoch_us(text)

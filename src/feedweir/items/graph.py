@@ -83,15 +83,24 @@ def _own_triples(item: Item, *, is_document: bool) -> list[Statement]:
         )
     except (SyntaxError, ValueError):
         return []
-    return [Statement(_node(quad.subject), _node(quad.predicate), _node(quad.object)) for quad in found]
+    blanks: dict[str, str] = {}
+    return [
+        Statement(
+            _node(quad.subject, blanks),
+            _node(quad.predicate, blanks),
+            _node(quad.object, blanks),
+        )
+        for quad in found
+    ]
 
 
-def _node(term: object) -> Node:
+def _node(term: object, blanks: dict[str, str]) -> Node:
+    """Blank nodes are numbered as they come: the parser's labels are new each time."""
     if isinstance(term, pyoxigraph.Literal):
         datatype = "" if term.language or term.datatype.value == _XSD_STRING else term.datatype.value
         return Node("literal", term.value, datatype, term.language or "")
     if isinstance(term, pyoxigraph.BlankNode):
-        return Node("blank", term.value)
+        return Node("blank", blanks.setdefault(term.value, str(len(blanks))))
     assert isinstance(term, pyoxigraph.NamedNode)
     return Node("iri", term.value)
 

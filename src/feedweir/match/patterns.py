@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from functools import cached_property, lru_cache
 from math import isfinite
 from operator import eq, ge, gt, le, lt
 
 from feedweir.errors import DocumentError
+from feedweir.items.dates import instant_of
 from feedweir.items.graph import Node, Statement, triples_of
 from feedweir.items.model import Item
 from feedweir.items.tree import tree_of
@@ -25,7 +27,7 @@ from feedweir.plan.predicates import (
 )
 
 _COMPARISONS = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
-Binding = dict[str, tuple[str, str]]
+Binding = dict[str, Node]
 _KEPT = 256
 
 
@@ -94,10 +96,9 @@ def _bound(triple: Triple, fact: Statement, binding: Binding) -> Binding | None:
     """The binding with what this fact adds; None when it does not fit."""
     for term, node in zip((triple.subject, triple.predicate, triple.object), fact, strict=True):
         if isinstance(term, Variable):
-            here = (node.kind, node.value)
-            if binding.get(term.name, here) != here:
+            if binding.get(term.name, node) != node:
                 return None
-            binding = {**binding, term.name: here}
+            binding = {**binding, term.name: node}
         elif not _is(term, node):
             return None
     return binding
@@ -124,15 +125,25 @@ def _keep(constraints: Sequence[Constraint], before: Binding, now: Binding) -> b
     )
 
 
-def _keeps(node: tuple[str, str], constraint: Constraint) -> bool:
-    """A constraint compares numbers with numbers and texts with texts; `!=` is the negation of `=`."""
-    kind, text = node
+def _keeps(node: Node, constraint: Constraint) -> bool:
+    """A constraint compares numbers by value, times by the moment they name, everything else as text, and no blank
+    node; `!=` is the negation of `=`."""
     if constraint.op == "!=":
         return not _keeps(node, Constraint(constraint.variable, "=", constraint.value))
-    if isinstance(constraint.value, str):
-        return bool(_COMPARISONS[constraint.op](text, constraint.value))
-    number = _number(text) if kind == "literal" else None
-    return number is not None and bool(_COMPARISONS[constraint.op](number, constraint.value))
+    compare = _COMPARISONS[constraint.op]
+    if isinstance(constraint.value, float | int):
+        number = _number(node.value) if node.kind == "literal" else None
+        return number is not None and bool(compare(number, constraint.value))
+    ours, theirs = _moment(node), instant_of(constraint.value)
+    if ours is not None and theirs is not None:
+        return bool(compare(ours, theirs))
+    return node.kind != "blank" and bool(compare(node.value, constraint.value))
+
+
+def _moment(node: Node) -> datetime | None:
+    """The moment that a literal names: a whole day at least, since a number of four digits is no year."""
+    is_long = node.kind == "literal" and len(node.value) >= len("2026-06-01")
+    return instant_of(node.value) if is_long else None
 
 
 def _number(text: str) -> float | None:
