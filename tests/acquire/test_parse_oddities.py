@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
 from datetime import UTC, datetime
+from html import unescape
 
 import pytest
 
@@ -239,3 +241,50 @@ def test_the_link_of_an_atom_feed_may_be_text() -> None:
     body = "<feed xmlns='http://www.w3.org/2005/Atom'><link>/home</link><entry><id>1</id></entry></feed>"
     document = Document(number=1, source="S", url="https://x.example/f", arrived=NOW, body=body.encode())
     assert parse(document).description.link == "https://x.example/home"
+
+
+SCRIPTS = (
+    "javascript:alert(1)",
+    " JavaScript:alert(1)",
+    "java\nscript:alert(1)",
+    "vbscript:x",
+    "data:text/html,&lt;script>alert(1)&lt;/script>",
+)
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_what_a_browser_would_run_is_no_link(script: str) -> None:
+    media = "xmlns:media='http://search.yahoo.com/mrss/' xmlns:itunes='http://www.itunes.com/dtds/podcast-1.0.dtd'"
+    said = script.replace("\n", "&#10;")
+    documents = [
+        rss(
+            f"<item {media}><guid isPermaLink='true'>1</guid><title>Data: more, and more</title>"
+            f"<link>{said}</link><comments>{said}</comments><enclosure url='{said}' type='a/b' length='1'/>"
+            f"<media:content url='{said}'/><media:thumbnail url='{said}'/><itunes:image href='{said}'/>"
+            "<itunes:subtitle>Data: more, and more</itunes:subtitle></item>"
+        ),
+        atom(
+            f"<link href='{said}'/><link rel='enclosure' href='{said}'/><link rel='related' href='{said}'/>"
+        ),
+        json.dumps(
+            {
+                "version": "https://jsonfeed.org/version/1.1",
+                "items": [
+                    {
+                        "id": "1",
+                        "url": unescape(script),
+                        "title": "x",
+                        "external_url": unescape(script),
+                        "attachments": [{"url": unescape(script), "mime_type": "a/b"}],
+                    }
+                ],
+            }
+        ),
+    ]
+    for document in documents:
+        (item,) = items_of(document)
+        shown = (item.link, item.links, item.enclosures, [value for _, value in item.extensions])
+        assert shown[:3] == ("", (), ())
+        assert not any("alert" in value or "script" in value for value in shown[3])
+    (podcast,) = items_of(documents[0])
+    assert dict(podcast.extensions)["itunes:subtitle"] == "Data: more, and more"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from feedweir.acquire.reading import Reading, url_of
 from feedweir.acquire.xml_element import MAX_TEXT_CHARS, Attributes, Said, XmlElement
-from feedweir.items.html import all_one_line, one_line
+from feedweir.items.html import all_one_line, is_script, one_line
 
 MAX_EXTENSIONS = 200
 
@@ -61,7 +61,7 @@ def extend(reading: Reading, said: Said) -> None:
         ]
         label, extensions = _label(said.name), reading.entries.extensions
         for place, value in enumerate(all_one_line([value.strip() for value in values])):
-            if value and len(extensions[place]) < MAX_EXTENSIONS:
+            if value and len(extensions[place]) < MAX_EXTENSIONS and not _is_script(value):
                 extensions[place] += ((label, value),)
 
 
@@ -70,7 +70,7 @@ def _extend_one(reading: Reading, place: int, element: XmlElement) -> None:
     if not element.name or len(extensions[place]) >= MAX_EXTENSIONS:
         return
     value = element.lead or _telling(element.attributes)
-    if value:
+    if value and not _is_script(value):
         extensions[place] += ((_label(element.name), one_line(value)),)
     for child in element:
         if child.name == "media:content":
@@ -84,6 +84,11 @@ def _telling(attributes: Attributes) -> str:
     if not attributes:
         return ""
     return next((attributes[key] for key in _VALUE_ATTRIBUTES if attributes.get(key)), "")[:MAX_TEXT_CHARS]
+
+
+def _is_script(value: str) -> bool:
+    """Some extensions are links (`rss:comments`); a sentence that begins with "Data:" is none."""
+    return is_script(value) and not value.partition(":")[2][:1].isspace()
 
 
 def _label(name: str) -> str:

@@ -104,10 +104,10 @@ def _authors(said: dict[str, Any]) -> tuple[str, ...]:
 
 def _attachments(item: dict[str, Any], base: str) -> Iterator[tuple[str, str, int]]:
     for attachment in _list(item.get("attachments")):
-        if isinstance(attachment, dict) and _text(attachment.get("url")):
+        if isinstance(attachment, dict) and (url := absolute(_text(attachment.get("url")), base)):
             size = attachment.get("size_in_bytes")
             length = int(size) if isinstance(size, int | float) and 0 <= size < 1 << 60 else 0
-            yield absolute(_text(attachment["url"]), base), _text(attachment.get("mime_type")), length
+            yield url, _text(attachment.get("mime_type")), length
 
 
 def _extensions(item: dict[str, Any]) -> Iterator[tuple[str, str]]:

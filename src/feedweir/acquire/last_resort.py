@@ -44,8 +44,9 @@ def _entry(said: Any, url: str) -> Entry:
         published_us=_moment_us(said.get("published_parsed")),
         updated_us=_moment_us(dict.get(said, "updated_parsed")),  # its own `get` answers with another date
         enclosures=tuple(
-            (absolute(file.get("href", ""), url), file.get("type", ""), 0)
+            (address, file.get("type", ""), 0)
             for file in said.get("enclosures", [])
+            if (address := absolute(file.get("href", ""), url))
         ),
         base=url,
     )

@@ -31,6 +31,9 @@ _WEB_LINK = re.compile(r"https?://[^\s/?#]\S*+\Z")
 _WEB_LINKS = re.compile(r"https?://[^\s/?#]\S*+(?:\nhttps?://[^\s/?#]\S*+)*+\Z")
 _MARKED_URL = re.compile(f'{_RELATIVE}([^"]*)')
 _URL_ATTRIBUTES = (' href="', ' src="', ' cite="')
+_SCRIPT_SCHEMES = frozenset({"javascript", "vbscript", "data"})
+_IGNORED_IN_SCHEMES = re.compile(r"[\x00-\x20\x7f]+")
+"""Browsers pass over a line's end in a scheme."""
 _IS_ABSOLUTE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*+>")
 _TAG_OR_COMMENT = re.compile(rf"<!--.*?-->|{_TAG.pattern}", re.DOTALL)
@@ -170,14 +173,22 @@ def _joined(base: str, url: str) -> str:
 
 def absolute(url: str, base: str) -> str:
     """A link as it stands in a document, made absolute; unchanged where that cannot be done, and where the base is so
-    long that all links together would be longer than any document."""
+    long that all links together would be longer than any document. What a browser would run is no link."""
     url = url.strip()
+    if is_script(url):
+        return ""
     if not url or not base or len(base) > _MAX_BASE_CHARS or _IS_ABSOLUTE.match(url):
         return url
     try:
         return urljoin(base, url)
     except ValueError:
         return url
+
+
+def is_script(url: str) -> bool:
+    """Whether whoever follows a link would run or show what stands in the link itself."""
+    scheme, colon, _ = url.partition(":")
+    return bool(colon) and _IGNORED_IN_SCHEMES.sub("", scheme).lower() in _SCRIPT_SCHEMES
 
 
 def links_in(html: str) -> list[str]:
