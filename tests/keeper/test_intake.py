@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 from urllib.request import Request, urlopen
 
 import pyarrow.parquet as pq
@@ -163,6 +163,13 @@ def test_what_is_pushed_right_after_the_registration_is_in_its_feed(alerts: Hous
     # A batch that begins now takes the set that is in force now.
     Runner(alerts.weir.directory, alerts.weir.commit).run_available()
     assert alerts.titles("Later") == ["Title of a"]
+
+
+def test_a_source_of_any_name_takes_what_is_pushed(alerts: House) -> None:
+    alerts.weir.execute("register feed push://local as 'Tech / AI'; create feed 'Of / it' from 'Tech / AI'")
+    assert alerts.push(quote("Tech / AI", safe=""), rss("a"), "application/rss+xml").status == 202
+    alerts.digest()
+    assert alerts.titles("Of / it") == ["Title of a"]
 
 
 SAME_AND_OTHER = {

@@ -5,10 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import xml.etree.ElementTree as ET
+from html import escape
+from urllib.parse import urljoin
 
 import feedparser
 import pytest
 
+from feedweir.deliver.address import Address
 from feedweir.web.app import create_app
 from feedweir.web.door import WebOptions
 from feedweir.web.serve import WebServer
@@ -229,3 +232,41 @@ def test_a_hub_is_named_in_the_headers_and_in_the_feed(client: Client, library: 
 def test_last_modified_waits_until_its_second_is_over(library: ShelfLibrary) -> None:
     with WebServer(create_app(library, clock=lambda: NOON.replace(microsecond=900_000))) as server:
         assert "Last-Modified" not in Client(server.port).get("/feeds/RiverPost.rss").headers
+
+
+ODD_NAMES = (
+    "Tech / AI",
+    "a/b/c",
+    "/root",
+    "end/",
+    "..",
+    ".",
+    "a/../b",
+    "x.rss",
+    "x.html",
+    "a/events",
+    "50 % off?",
+    "#1 & more; +",
+    "Zürich 日本",
+    "a//b",
+    'say "hi"',
+    "<b>",
+    "a\\b",
+)
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_a_feed_of_any_name_is_served_where_its_links_lead(
+    client: Client, library: ShelfLibrary, name: str
+) -> None:
+    library.put(name, [an_item(7)], title="Odd")
+    library.put("x", [an_item(1)])
+    address = Address()
+    links = [address.page(name), *(address.feed(name, suffix) for suffix in ("rss", "atom", "json", "html"))]
+    # As a browser and a proxy read it.
+    assert all(urljoin("http://h/", link) == f"http://h{link}" for link in links)
+    home = client.get("/").body.decode()
+    assert escape(links[0]) in home
+    for link in links:
+        reply = client.get(link)
+        assert (reply.status, b"The river on day 7" in reply.body) == (200, True), link

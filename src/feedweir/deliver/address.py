@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import quote
 
+_MEANINGFUL_ENDS = (".rss", ".atom", ".json", ".html", "/events")
+"""Of paths below `/feeds/`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -16,10 +19,12 @@ class Address:
         return f"{self.base}/"
 
     def page(self, name: str) -> str:
-        return f"{self.base}/feeds/{quote(name, safe='')}"
+        """With a suffix where the name alone would be taken for something else."""
+        is_clear = name not in (".", "..") and not name.endswith(_MEANINGFUL_ENDS)
+        return f"{self.base}/feeds/{quote(name, safe='')}" if is_clear else self.feed(name, "html")
 
     def feed(self, name: str, suffix: str) -> str:
-        return f"{self.page(name)}.{suffix}"
+        return f"{self.base}/feeds/{quote(name, safe='')}.{suffix}"
 
     def item(self, seq: int) -> str:
         return f"{self.base}/items/{seq}"
@@ -38,7 +43,7 @@ class Address:
 
     def events(self, name: str) -> str:
         """Where a feed is streamed."""
-        return f"{self.page(name)}/events"
+        return f"{self.base}/feeds/{quote(name, safe='')}/events"
 
     def subscriptions(self) -> str:
         return f"{self.base}/subscriptions"

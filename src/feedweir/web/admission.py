@@ -25,13 +25,13 @@ _OPEN = frozenset(
         "GET /readyz",
         "GET /assets/{file_name}",
         # The path holds a secret, or is signed with one, and is checked by the route.
-        "GET /websub/{name}/{token}",
-        "POST /websub/{name}/{token}",
+        "GET /websub/{name:path}/{token}",
+        "POST /websub/{name:path}/{token}",
         "GET /unsubscribe/{token}",
         "POST /unsubscribe/{token}",
         "GET /subscriptions/{token}",
         "POST /subscriptions/{token}/replay",
-        "GET /subscriptions/{name}/events",
+        "GET /subscriptions/{name:path}/events",
     }
 )
 _READS = frozenset(

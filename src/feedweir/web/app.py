@@ -126,7 +126,7 @@ def _watch(app: FastAPI, meter: Meter) -> None:
         for name, value in SECURITY_HEADERS.items():
             response.headers.setdefault(name, value)
         # The route's pattern, not the path: strangers must not be able to make up label values.
-        route = getattr(request.scope.get("route"), "path", "(none)")
+        route = getattr(request.scope.get("route"), "path", "(none)").replace(":path}", "}")
         method = request.method if request.method in _METHODS else "other"
         meter.observe(route, method, response.status_code, time.perf_counter() - started)
         return response

@@ -19,7 +19,7 @@ def arrival_routes(door: Door, intake: Intake) -> APIRouter:
     """`POST /push/NAME` and the callbacks of our WebSub subscriptions."""
     router = APIRouter()
 
-    @router.post("/push/{name}")
+    @router.post("/push/{name:path}")
     async def push(name: str, request: Request) -> Response:
         try:
             await run_in_threadpool(intake.check_source, name)
@@ -30,14 +30,14 @@ def arrival_routes(door: Door, intake: Intake) -> APIRouter:
         segment = await run_in_threadpool(intake.push, name, body, media_type)
         return json_response({"landed": segment}, status=202)
 
-    @router.get("/websub/{name}/{token}")
+    @router.get("/websub/{name:path}/{token}")
     def verify(name: str, token: str, request: Request) -> Response:
         answer = intake.verify(name, token, dict(request.query_params))
         if answer is None or answer.status != 200:
             raise HTTPException(404, "This was not asked for.")
         return PlainTextResponse(answer.body)
 
-    @router.post("/websub/{name}/{token}")
+    @router.post("/websub/{name:path}/{token}")
     async def receive(name: str, token: str, request: Request) -> Response:
         body = await read_body(request, MAX_DOCUMENT_BYTES)
         headers = tuple(request.headers.items())

@@ -48,19 +48,23 @@ def reader_routes(door: Door) -> APIRouter:
         body = render_feeds_page(shelves, door.path(), library.health().reasons)
         return body_response(request, body, "text/html", now=door.clock())
 
-    @router.get("/feeds/{name}.rss")
+    @router.get("/feeds/{name:path}.rss")
     def rss(request: Request, name: str, limit: Limit = 50) -> Response:
         return _feed(door, request, name, Format.RSS, limit)
 
-    @router.get("/feeds/{name}.atom")
+    @router.get("/feeds/{name:path}.atom")
     def atom(request: Request, name: str, limit: Limit = 50) -> Response:
         return _feed(door, request, name, Format.ATOM, limit)
 
-    @router.get("/feeds/{name}.json")
+    @router.get("/feeds/{name:path}.json")
     def json_feed(request: Request, name: str, limit: Limit = 50) -> Response:
         return _feed(door, request, name, Format.JSON, limit)
 
-    @router.get("/feeds/{name}")
+    @router.get("/feeds/{name:path}.html")
+    def page(request: Request, name: str, limit: Limit = 50) -> Response:
+        return _feed(door, request, name, Format.PAGE, limit)
+
+    @router.get("/feeds/{name:path}")
     def negotiated(request: Request, name: str, limit: Limit = 50) -> Response:
         wanted = preferred(request.headers.get("accept", ""), tuple(_NEGOTIABLE))
         return _feed(door, request, name, _NEGOTIABLE[wanted], limit)

@@ -26,11 +26,11 @@ _AT_ONCE = 100
 def stream_routes(door: Door, desk: DeliveryDesk) -> APIRouter:
     router = APIRouter()
 
-    @router.get("/feeds/{name}/events")
+    @router.get("/feeds/{name:path}/events")
     async def feed_events(request: Request, name: str) -> Response:
         return await _stream(door, desk, request, name, 0)
 
-    @router.get("/subscriptions/{name}/events")
+    @router.get("/subscriptions/{name:path}/events")
     async def subscription_events(request: Request, name: str) -> Response:
         """By a signed link, or by the subscription's name for who may carry out statements."""
         view = await run_in_threadpool(desk.of_token, name, "log")

@@ -81,21 +81,17 @@ def subscription_routes(door: Door, desk: DeliveryDesk) -> APIRouter:
         shown = [_told(view, door, request) for view in found[:limit]]
         return json_response({"subscriptions": shown, "next_after": following})
 
-    @router.get("/v1/subscriptions/{name}")
-    def subscription(request: Request, name: str) -> Response:
-        return json_response(_told(_known(desk, name), door, request))
-
-    @router.get("/v1/subscriptions/{name}/log")
+    @router.get("/v1/subscriptions/{name:path}/log")
     def log(request: Request, name: str, limit: Limit = 100, before: int | None = None) -> Response:
         lines = desk.log(_known(desk, name).id, before=before, limit=limit)
         return json_response({"log": [_line(line) for line in lines]})
 
-    @router.get("/v1/subscriptions/{name}/dead")
+    @router.get("/v1/subscriptions/{name:path}/dead")
     def dead(request: Request, name: str, limit: Limit = 100, after: int = 0) -> Response:
         letters = desk.dead(_known(desk, name).id, after=after, limit=limit)
         return json_response({"dead": [_line(line) for line in letters]})
 
-    @router.post("/v1/subscriptions/{name}/replay")
+    @router.post("/v1/subscriptions/{name:path}/replay")
     def replay(
         request: Request,
         name: str,
@@ -105,6 +101,11 @@ def subscription_routes(door: Door, desk: DeliveryDesk) -> APIRouter:
     ) -> Response:
         count = desk.replay(_living(desk, name).id, entry, since=_utc(since), until=_utc(until))
         return json_response({"replayed": count})
+
+    # Last: names may contain slashes.
+    @router.get("/v1/subscriptions/{name:path}")
+    def subscription(request: Request, name: str) -> Response:
+        return json_response(_told(_known(desk, name), door, request))
 
     return router
 
