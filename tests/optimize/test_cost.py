@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
 from itertools import product
 
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedweir.errors import FeedweirError
+from feedweir.optimize import selectivity
 from feedweir.optimize.cnf import to_cnf
 from feedweir.optimize.cost import RELATES_SHARE, chance_of_any, flow_of, join_share, mixture
 from feedweir.optimize.selectivity import cnf_share, predicate_share
@@ -186,3 +188,33 @@ def test_watching_keeps_what_is_known_and_starts_the_rest_at_what_is_assumed() -
 def test_pairs_that_are_used_often_and_frequent_matter_most() -> None:
     uses = {pair_of(A, B): 5, pair_of(C, D): 5, pair_of(A, D): 1}
     assert pairs_that_matter(uses, KNOWN, most=2) == (pair_of(A, B), pair_of(C, D))
+
+
+@given(st.integers(200, 400), st.floats(0.05, 0.6), st.integers(-3, 3))
+def test_of_very_many_parts_the_share_is_close_to_the_exact_one(
+    parts: int, share: float, deviations: int
+) -> None:
+    shares = [share * (0.5 + (place % 7) / 7) for place in range(parts)]
+    mean, spread = sum(shares), math.sqrt(sum(one * (1 - one) for one in shares))
+    count = max(round(mean + deviations * spread), 1)
+    exact = selectivity._at_least(shares, count)
+    assert exact == pytest.approx(sum(_exactly(shares)[count:]))
+    assert selectivity._at_least_of_many(shares, count) == pytest.approx(exact, abs=0.03)
+
+
+def _exactly(shares: list[float]) -> list[float]:
+    """The chance of each number of successes, as one would write it down."""
+    chances = [1.0]
+    for share in shares:
+        chances = [
+            (chances[n] * (1 - share) if n < len(chances) else 0) + (chances[n - 1] * share if n else 0)
+            for n in range(len(chances) + 1)
+        ]
+    return chances
+
+
+def test_the_share_of_ten_thousand_parts_takes_no_more_steps_than_parts() -> None:
+    assert selectivity._at_least([0.5] * 10_000, 5_000) == pytest.approx(0.5, abs=0.01)
+    assert selectivity._at_least([0.5] * 10_000, 1) == pytest.approx(1.0)
+    assert selectivity._at_least([0.5] * 10_000, 10_001) == pytest.approx(0.0)
+    assert selectivity._at_least([0.0] * 10_000, 0) == 1.0

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import combinations
-from math import prod
+from math import erfc, prod, sqrt
 from typing import Protocol
+
+import numpy as np
 
 from feedweir.optimize.cnf import Clause, Cnf, Literal, clause_key, literal_key, to_cnf
 from feedweir.optimize.subsumption import signed
 from feedweir.plan.predicates import And, AtLeast, Atom, Compare, Not, Or, Predicate
+
+_MAX_STEPS = 100_000
+"""Parts of an `at least`, times how many are wanted, up to which its share is worked out exactly."""
 
 
 class Selectivity(Protocol):
@@ -38,12 +43,25 @@ def literal_share(literal: Literal, known: Selectivity) -> float:
 
 
 def _at_least(shares: list[float], count: int) -> float:
-    """The chance of `count` successes or more: by the distribution of how many, grown part by part."""
-    chances = [1.0]
+    """The chance of `count` successes or more: by the distribution of how many, grown part by part; of very many parts
+    by the normal distribution, which theirs is then close to."""
+    count = max(count, 0)
+    if len(shares) * min(count, len(shares)) > _MAX_STEPS:
+        return _at_least_of_many(shares, count)
+    chances = np.ones(1)
     for share in shares:
-        more = [0.0, *(chance * share for chance in chances)]
-        chances = [a + b for a, b in zip([*(c * (1.0 - share) for c in chances), 0.0], more, strict=True)]
-    return sum(chances[max(count, 0) :])
+        grown = np.zeros(len(chances) + 1)
+        grown[:-1] += chances * (1.0 - share)
+        grown[1:] += chances * share
+        # From `count` on they are one: reached is reached.
+        chances = grown if len(grown) <= count + 1 else np.append(grown[:count], grown[count:].sum())
+    return float(chances[count:].sum())
+
+
+def _at_least_of_many(shares: list[float], count: int) -> float:
+    spread = sqrt(2.0 * sum(share * (1.0 - share) for share in shares))
+    distance = count - 0.5 - sum(shares)
+    return 0.5 * erfc(distance / spread) if spread else float(distance <= 0)
 
 
 def clause_share(clause: Clause, known: Selectivity) -> float:
