@@ -72,6 +72,31 @@ class Feeds:
             lambda connection: _maybe(connection, names.ids_of(connection, (name,)).get(name))
         )
 
+    def definition(self, name: str) -> Definition | None:
+        """What a name stands for now, or None."""
+        feed = tables.feed
+        query = select(feed.c.id, feed.c.name, feed.c.kind, feed.c.statement)
+        query = query.where(feed.c.folded == names.folded(name), feed.c.name == name)
+        row = self._database.read(lambda connection: connection.execute(query).first()) if name else None
+        return None if row is None else Definition(*row)
+
+    def made_sources(self) -> tuple[str, ...]:
+        """The sources that are made from feeds, by name."""
+        is_made = select(_read.c.reader_id).where(_read.c.reader_id == _feed.c.id).exists()
+        query = select(_feed.c.name).where(_feed.c.kind == "source", is_made).order_by(_feed.c.name)
+        return self._database.read(lambda connection: tuple(connection.execute(query).scalars()))
+
+    def with_ids(self, ids: Iterable[int]) -> tuple[FeedRecord, ...]:
+        """Those of these feeds that there are, by id."""
+        wanted = sorted(set(ids))
+
+        def read(connection: Connection) -> tuple[FeedRecord, ...]:
+            queries = (select(_feed).where(_feed.c.id.in_(chunk)) for chunk in chunks(wanted))
+            rows = [row for query in queries for row in connection.execute(query.order_by(_feed.c.id))]
+            return _records(connection, rows)
+
+        return self._database.read(read)
+
     def with_id(self, id_: int) -> FeedRecord | None:
         return self._database.read(lambda connection: _maybe(connection, id_))
 
@@ -80,20 +105,28 @@ class Feeds:
         *,
         kind: FeedKind | None = None,
         owner: str | None = None,
+        like: str = "",
         after: str = "",
         limit: int | None = None,
     ) -> tuple[FeedRecord, ...]:
-        """Feeds by name, all or those that concern an owner; `after` and `limit` page through them."""
+        """Feeds by name, all or those that concern an owner or are called like something; `after` and `limit` page
+        through them."""
         query = select(_feed).where(_feed.c.name > after).order_by(_feed.c.name).limit(limit)
+        if like:
+            query = query.where(names.is_like(_feed.c.folded, like))
         if kind is not None:
             query = query.where(_feed.c.kind == kind)
         if owner is not None:
             query = query.where(is_theirs(_feed.c.owner, owner))
         return self._database.read(lambda connection: _records(connection, connection.execute(query).all()))
 
-    def count(self, kind: FeedKind) -> int:
-        """How many feeds of a kind there are."""
-        query = select(func.count()).select_from(_feed).where(_feed.c.kind == kind)
+    def count(self, kind: FeedKind | None = None, *, owner: str | None = None) -> int:
+        """How many feeds of a kind there are, or of all, or of those that concern an owner."""
+        query = select(func.count()).select_from(_feed)
+        if kind is not None:
+            query = query.where(_feed.c.kind == kind)
+        if owner is not None:
+            query = query.where(is_theirs(_feed.c.owner, owner))
         return self._database.read(lambda connection: int(connection.execute(query).scalar_one()))
 
     def near(self, name: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Column, ColumnElement, Connection, select
 
 from feedweir.catalog import tables
 from feedweir.catalog.columns import cleaned, storable
@@ -23,6 +23,15 @@ _feed = tables.feed
 def folded(name: str) -> str:
     """What two names must not share."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def is_like(column: Column[str], like: str) -> ColumnElement[bool]:
+    """Whether a folded name is like a pattern: one with `*` is the whole name, one without is a part of it."""
+    parts = [
+        part.replace("/", "//").replace("%", "/%").replace("_", "/_") for part in folded(like).split("*")
+    ]
+    pattern = "%".join(parts) if len(parts) > 1 else f"%{parts[0]}%"
+    return column.like(pattern, escape="/")
 
 
 def checked(name: str) -> str:

@@ -9,39 +9,24 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from feedweir.catalog import Catalog, FeedRecord
 from feedweir.engine.ahead import coming_next, joined_next
-from feedweir.engine.directory import DataDirectory, current_version
-from feedweir.engine.join_plans import JoinSet, load_joins
+from feedweir.engine.directory import DataDirectory
 from feedweir.engine.joined_log import ANNOTATION_SCHEMA, MADE_SCHEMA, partners_in
-from feedweir.engine.sets import joins_path, open_installed
 from feedweir.engine.sides import JoinPart, Side, sides_of
 from feedweir.engine.store import ELEMENT_SCHEMA, Store
-from feedweir.engine.wanting import Wanting, found_in, wanted_items
-from feedweir.errors import CompiledSetError
+from feedweir.engine.wanting import WantedItem, Wanting, found_in, wanted_items
 from feedweir.items.model import Item
-from feedweir.keeper.compile import compile_definitions
+from feedweir.items.owners import concerns
+from feedweir.keeper.known_sets import KnownSet, KnownSets
 from feedweir.match import CompiledSet, Matches
-from feedweir.match.compiled import compiled_in_memory
-from feedweir.match.store import table_of
-from feedweir.plan.columns import QueryTable
 
 YOUNGER = "the feed is younger than the item"
 NOT_IN_FORCE = "not known until the feed is in force"
 
 _Tell: TypeAlias = Callable[[FeedRecord, Item, Side], JoinPart]
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """The set that is asked, the joins that belong to it, and the feeds that concern the asker, by id."""
-
-    compiled: CompiledSet
-    joins: JoinSet
-    version: int | None
-    """Of the set in force; None when definitions have changed since."""
-    feeds: Mapping[int, FeedRecord]
 
 
 class Matching:
@@ -51,42 +36,62 @@ class Matching:
         self._catalog = catalog
         self._store = store
         self._directory = directory
+        self._sets = KnownSets(catalog, directory.sets)
 
     def stored(self, items: Sequence[Item], owner: str | None = None) -> Wanting:
         """Of stored items, joins are told as they happened."""
-        asked = self._asked(owner)
-        return _wanting(asked, found_in(asked.compiled, items, owner), items, self._happened)
+        found = self._found(items, owner)
+        tells = [self._happened for _ in found]
+        return self._wanting(found, items, tells, owner)
 
     def coming(self, items: Sequence[Item], owner: str | None = None) -> Wanting:
         """Of the items of a document, joins are told as they would be if it came next."""
-        asked = self._asked(owner)
         following = coming_next(items, self._store)
-        matches = found_in(asked.compiled, following, owner)
-        told = _wanting(asked, matches, following, self._foretold(asked.version, following, matches))
+        found = self._found(following, owner)
+        tells = [self._foretold(one.asked.version, following, one.matches) for one in found]
+        told = self._wanting(found, following, tells, owner)
         given = (replace(one, item=item) for one, item in zip(told.items, items, strict=True))
         return replace(told, items=tuple(given))
 
     def in_force(self, version: int) -> CompiledSet | None:
         """The set that batches are matched against, if it is of that version and can be read."""
-        try:
-            is_current = current_version(self._directory.sets) == version
-            return open_installed(self._directory.sets, version) if is_current else None
-        except CompiledSetError:
-            return None
+        installed = self._sets.installed()
+        return installed.compiled if installed is not None and installed.version == version else None
 
-    def _asked(self, owner: str | None) -> _Asked:
-        """The set in force; where definitions have changed since, what concerns the owner compiled by itself."""
-        version, definitions = self._catalog.feeds.definitions()
-        feeds = {record.id: record for record in self._catalog.feeds.all(owner=owner)}
-        in_force = self.in_force(version)
-        if in_force is not None:
-            return _Asked(in_force, load_joins(joins_path(self._directory.sets, version)), version, feeds)
-        compilation = compile_definitions(definitions, set(feeds))
-        joins = JoinSet(compilation.joins)
-        compiled = compiled_in_memory(
-            table_of(QueryTable.together(compilation.queries, joins.queries()).table)
+    def containing(self, items: Sequence[Item]) -> frozenset[int]:
+        """The feeds, without joins, that want one of some items."""
+        found = self._found(items, None)
+        return frozenset(key for one in found for key in one.keys().tolist() if key > 0)
+
+    def _found(self, items: Sequence[Item], owner: str | None) -> list[_Found]:
+        return [_Found(one, found_in(one.compiled, items, owner)) for one in self._sets.now()]
+
+    def _wanting(
+        self, found: Sequence[_Found], items: Sequence[Item], tells: Sequence[_Tell], owner: str | None
+    ) -> Wanting:
+        """What the sets found together; of the catalog only what they found is read."""
+        sides = [one.sides() for one in found]
+        readers = {side.feed for some in sides for each in some.values() for side in each}
+        ids = readers.union(*(one.keys().tolist() for one in found))
+        records = self._catalog.feeds.with_ids(id_ for id_ in ids if id_ > 0)
+        feeds = {record.id: record for record in records if owner is None or concerns(record.owner, owner)}
+        names = {id_: record.name for id_, record in feeds.items()}
+        told = [
+            _told(one, each, items, feeds, names, tell)
+            for one, each, tell in zip(found, sides, tells, strict=True)
+        ]
+        together = tuple(
+            WantedItem(
+                item,
+                tuple(sorted(name for one in told for name in one[row].feeds)),
+                tuple(
+                    sorted({part for one in told for part in one[row].joins}, key=lambda p: (p.feed, p.side))
+                ),
+            )
+            for row, item in enumerate(items)
         )
-        return _Asked(compiled, joins, None, feeds)
+        asked = self._catalog.feeds.count(owner=owner)
+        return Wanting(together, asked, sum(one.matches.work.candidates for one in found))
 
     def _happened(self, feed: FeedRecord, item: Item, side: Side) -> JoinPart:
         is_in = bool(self._store.is_in(np.array([feed.id]), np.array([item.seq]))[0])
@@ -110,18 +115,42 @@ class Matching:
         return tell
 
 
-def _wanting(asked: _Asked, matches: Matches, items: Sequence[Item], tell: _Tell) -> Wanting:
-    names = {id_: record.name for id_, record in asked.feeds.items()}
-    sides = sides_of(asked.joins, set(matches.keys[matches.keys < 0].tolist()))
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What one of the sets found."""
+
+    asked: KnownSet
+    matches: Matches
+
+    def keys(self) -> NDArray[np.int64]:
+        """Of the queries that still mean what they meant."""
+        keys = np.unique(self.matches.keys)
+        return keys[~np.isin(keys, self.asked.outdated)]
+
+    def sides(self) -> dict[int, tuple[Side, ...]]:
+        keys = self.matches.keys
+        found = sides_of(self.asked.joins, set(keys[keys < 0].tolist()))
+        outdated = frozenset(self.asked.outdated)
+        return {key: tuple(one for one in some if one.feed not in outdated) for key, some in found.items()}
+
+
+def _told(
+    found: _Found,
+    sides: Mapping[int, tuple[Side, ...]],
+    items: Sequence[Item],
+    feeds: Mapping[int, FeedRecord],
+    names: Mapping[int, str],
+    tell: _Tell,
+) -> list[WantedItem]:
+    valid = {key: names[key] for key in found.keys().tolist() if key in names}
     parts: dict[int, list[JoinPart]] = {}
-    for row, key in zip(matches.rows.tolist(), matches.keys.tolist(), strict=True):
-        of_asker = (side for side in sides.get(key, ()) if side.feed in asked.feeds)
-        parts.setdefault(row, []).extend(tell(asked.feeds[side.feed], items[row], side) for side in of_asker)
-    told = (
-        replace(one, joins=tuple(sorted(set(parts.get(row, ())), key=lambda part: (part.feed, part.side))))
-        for row, one in enumerate(wanted_items(matches, items, names))
-    )
-    return Wanting(tuple(told), len(asked.feeds), matches.work.candidates)
+    for row, key in zip(found.matches.rows.tolist(), found.matches.keys.tolist(), strict=True):
+        of_asker = (side for side in sides.get(key, ()) if side.feed in feeds)
+        parts.setdefault(row, []).extend(tell(feeds[side.feed], items[row], side) for side in of_asker)
+    return [
+        replace(one, joins=tuple(parts.get(row, ())))
+        for row, one in enumerate(wanted_items(found.matches, items, valid))
+    ]
 
 
 def _together(tables: Iterable[pa.Table], schema: pa.Schema) -> pa.Table:

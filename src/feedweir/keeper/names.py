@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Literal, Protocol
 
@@ -29,6 +29,14 @@ class Defined(Stated, Protocol):
 
     @property
     def id(self) -> int: ...
+
+
+class Feeds(Protocol):
+    """What is asked of the catalog."""
+
+    def definition(self, name: str) -> Stated | None: ...
+    def definitions(self) -> tuple[int, Sequence[Stated]]: ...
+    def made_sources(self) -> Sequence[str]: ...
 
 
 class DefinedNames:
@@ -83,6 +91,42 @@ class DefinedNames:
     def remove(self, name: str) -> None:
         self._definitions.pop(name, None)
         self._statements.pop(name, None)
+
+
+class CatalogNames(DefinedNames):
+    """Definitions that are looked up in the catalog when they are asked for: a statement costs what it names."""
+
+    def __init__(self, feeds: Feeds) -> None:
+        super().__init__()
+        self._feeds = feeds
+        self._absent: set[str] = set()
+        """Names that stand for nothing, be it that there never was such a feed or that it was dropped since."""
+
+    def find(self, name: str) -> Stated | None:
+        if name not in self._definitions and name not in self._absent:
+            found = self._feeds.definition(name)
+            if found is None:
+                self._absent.add(name)
+            else:
+                self._definitions[name] = found
+        return self._definitions.get(name)
+
+    def all_names(self) -> Iterable[str]:
+        _, definitions = self._feeds.definitions()
+        stored = (one.name for one in definitions if one.name not in self._absent)
+        return dict.fromkeys((*stored, *self._definitions))
+
+    def made_sources(self) -> Iterable[str]:
+        stored = (name for name in self._feeds.made_sources() if name not in self._absent)
+        return dict.fromkeys((*stored, *super().made_sources()))
+
+    def put(self, definition: Stated) -> None:
+        self._absent.discard(definition.name)
+        super().put(definition)
+
+    def remove(self, name: str) -> None:
+        self._absent.add(name)
+        super().remove(name)
 
 
 def created_by(definition: Stated) -> CreateFeed:

@@ -21,7 +21,7 @@ from feedweir.errors import CatalogError, LanguageError
 from feedweir.items.model import Item
 from feedweir.items.schema import items_of
 from feedweir.keeper.matching import Matching
-from feedweir.keeper.names import DefinedNames
+from feedweir.keeper.names import CatalogNames, DefinedNames
 from feedweir.keeper.statements.asking import explanation
 from feedweir.keeper.statements.outcome import Outcome
 from feedweir.language import check, parse, parse_search
@@ -73,8 +73,7 @@ class Questions:
 
     def why(self, item: int | str, feed: str) -> Clause:
         """Clause by clause, and at last how the matcher came to its answer."""
-        version, definitions = self._catalog.feeds.definitions()
-        names = DefinedNames(definitions)
+        version, names = self._catalog.feeds.version(), self._names()
         record = self._catalog.feeds.named(feed)  # refuses, with the names that are near
         plan: Node = Source(feed) if record.kind == "source" else Feed(feed)
         found = self.item(item)
@@ -92,8 +91,7 @@ class Questions:
         return replace(told, parts=(*told.parts, *matched))
 
     def _names(self) -> DefinedNames:
-        _, definitions = self._catalog.feeds.definitions()
-        return DefinedNames(definitions)
+        return CatalogNames(self._catalog.feeds)
 
     def _plan(self, text: str) -> Node:
         names = self._names()

@@ -9,7 +9,7 @@ from datetime import datetime
 from feedweir.catalog import Catalog
 from feedweir.deliver.stylesheets import Stylesheets
 from feedweir.errors import LanguageError
-from feedweir.keeper.names import DefinedNames
+from feedweir.keeper.names import CatalogNames, DefinedNames
 from feedweir.keeper.statements import asking, feeds, showing, subscriptions
 from feedweir.keeper.statements.advising import advice_for
 from feedweir.keeper.statements.outcome import Desk, Outcome, PlanQuestion, Question
@@ -33,6 +33,8 @@ from feedweir.plan.nodes import Node
 
 Answer = Callable[[Node | PlanQuestion], Outcome]
 """Tries an expanded plan out, or tells the plan of a source."""
+MOST_LOOKED_UP = 200
+"""Statements up to which names are looked up in the catalog as they come."""
 
 
 def execute(
@@ -47,12 +49,19 @@ def execute(
     """Carry out a script; what is asked is answered after it, so that asking holds up nobody who changes."""
     statements = parse(text)
     with catalog.transaction():
-        _, definitions = catalog.feeds.definitions()
-        desk = Desk(catalog, DefinedNames(definitions), now, owner, stylesheets)
+        desk = Desk(catalog, _names(catalog, len(statements)), now, owner, stylesheets)
         done = [_carry_out(desk, statement) for statement in statements]
         desk.settle()
     advised = advice_for([one.name for one in statements if isinstance(one, CreateFeed)], desk)
     return tuple(_with_advice(_answered(one, answer), advised) for one in done)
+
+
+def _names(catalog: Catalog, statements: int) -> DefinedNames:
+    """Few names are looked up one by one, many are read at once."""
+    if statements <= MOST_LOOKED_UP:
+        return CatalogNames(catalog.feeds)
+    _, definitions = catalog.feeds.definitions()
+    return DefinedNames(definitions)
 
 
 def _carry_out(desk: Desk, statement: Statement) -> Outcome | Question | PlanQuestion:

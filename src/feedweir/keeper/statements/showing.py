@@ -21,7 +21,7 @@ Row = dict[str, Any]
 
 
 def show(desk: Desk, statement: Show) -> Outcome:
-    listed = _LISTS[statement.what](desk, statement.owner or None)
+    listed = _LISTS[statement.what](desk, statement.owner or None, statement.like)
     rows = [row for row in listed if _is_like(str(row["name"]), statement.like)]
     return Outcome(message=f"{len(rows)} {statement.what}", rows=tuple(map(_shown, rows)))
 
@@ -44,9 +44,12 @@ def _is_like(name: str, like: str) -> bool:
     return found(pattern, name.casefold(), re.DOTALL) is not None
 
 
-def _sources(desk: Desk, owner: str | None = None) -> Iterator[Row]:
-    states = {source.name: source.state for source in desk.catalog.sources.all()}
-    for record in desk.catalog.feeds.all(kind="source", owner=owner):
+def _sources(desk: Desk, owner: str | None = None, like: str = "") -> Iterator[Row]:
+    records = desk.catalog.feeds.all(kind="source", owner=owner, like=like)
+    states = {
+        source.name: source.state for source in desk.catalog.sources.several([one.name for one in records])
+    }
+    for record in records:
         state = states.get(record.name)
         yield {
             "name": record.name,
@@ -71,8 +74,8 @@ def _hub_facts(desk: Desk, name: str) -> Row:
     return {}
 
 
-def _feeds(desk: Desk, owner: str | None = None) -> Iterator[Row]:
-    records = desk.catalog.feeds.all(kind="virtual", owner=owner)
+def _feeds(desk: Desk, owner: str | None = None, like: str = "") -> Iterator[Row]:
+    records = desk.catalog.feeds.all(kind="virtual", owner=owner, like=like)
     counted = _counted(desk, [record.id for record in records])
     for record in records:
         yield {
@@ -99,7 +102,7 @@ def _counted(desk: Desk, feeds: Sequence[int] | None = None) -> Callable[[int], 
     return counters
 
 
-def _subscriptions(desk: Desk, owner: str | None = None) -> Iterator[Row]:
+def _subscriptions(desk: Desk, owner: str | None = None, like: str = "") -> Iterator[Row]:
     records = desk.catalog.subscriptions.all(owner=owner)
     counted = _counted(desk, sorted({record.feed_id for record in records}))
     for record in records:
@@ -120,15 +123,17 @@ def _subscription(desk: Desk, record: SubscriptionRecord) -> Row:
     }
 
 
-def _statistics(desk: Desk, owner: str | None = None) -> Iterator[Row]:
-    counted = _counted(desk)
-    recent = {one.feed_id: one.recent_hits for one in desk.catalog.statistics.feeds()}
-    for record in desk.catalog.feeds.all(owner=owner):
+def _statistics(desk: Desk, owner: str | None = None, like: str = "") -> Iterator[Row]:
+    records = desk.catalog.feeds.all(owner=owner, like=like)
+    ids = [record.id for record in records]
+    counted = _counted(desk, ids)
+    recent = {one.feed_id: one.recent_hits for one in desk.catalog.statistics.feeds(ids)}
+    for record in records:
         recent_hits = round(recent.get(record.id, 0.0), 1)
         yield {"name": record.name, "kind": record.kind, **counted(record.id), "recent_hits": recent_hits}
 
 
-def _failures(desk: Desk, owner: str | None = None) -> Iterator[Row]:
+def _failures(desk: Desk, owner: str | None = None, like: str = "") -> Iterator[Row]:
     theirs = {record.name for record in desk.catalog.feeds.all(owner=owner)} if owner is not None else None
     for failure in desk.catalog.failures.latest(limit=1_000):
         if theirs is not None and failure.resource not in theirs:
@@ -136,7 +141,7 @@ def _failures(desk: Desk, owner: str | None = None) -> Iterator[Row]:
         yield {"name": failure.resource, "kind": failure.kind, "at": failure.at, "reason": failure.reason}
 
 
-_LISTS: dict[str, Callable[[Desk, str | None], Iterator[Row]]] = {
+_LISTS: dict[str, Callable[[Desk, str | None, str], Iterator[Row]]] = {
     "sources": _sources,
     "feeds": _feeds,
     "subscriptions": _subscriptions,
