@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import shutil
 from collections.abc import Callable
@@ -12,6 +13,8 @@ from typing import TypeAlias
 
 from feedweir.acquire.landing import Landed
 from feedweir.keeper.weir import Weir
+
+_log = logging.getLogger(__name__)
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 LOGS = ("landing", "items", "elements", "annotations", "made", "seen", "batches", "joins")
@@ -24,9 +27,7 @@ create feed Once from distinct (Post | Crier);
 create feed Echo from Post as $p join last 10 days on Crier as $c with $p[title similar window.title];
 """
 PATTERN = """
-create feed Pairs from pattern {
-  Post//item->x[.//title->a] followed by{$a = $b, 3 days} Crier//item->y[.//title->b]
-};
+SELECT <pair>{$a}</pair> FROM Post//item[title->a] FOLLOWED BY{a=b, 3 days} Crier//item[title->b] PUBLISH Pairs;
 """
 WORDS = ("river", "market", "otter", "bridge", "music", "flood")
 BATCHES = 12
@@ -54,16 +55,34 @@ def damage_report(n: int, seed: int) -> dict[str, int]:
     return counts
 
 
+def _goes_on(directory: Path) -> bool:
+    """Whether what lands now is published, whatever is damaged."""
+    with Weir.open(directory, clock=lambda: NOON + timedelta(days=1)) as weir:
+        for source in ("Post", "Crier"):
+            body = (
+                b"<rss><channel><item><guid>new</guid><title>otter river news</title></item></channel></rss>"
+            )
+            weir.log.append([Landed(source=source, arrived=weir.clock(), body=body)])
+        weir.run()
+        return all(weir.items(feed, 1)[0].identity == "new" for feed in ("Post", "Water", "Late"))
+
+
 def _judged(copy: Path, truth: Feeds, before: dict[str, bytes]) -> dict[str, int]:
+    later = copy.with_name("later")
+    shutil.copytree(copy, later)
     try:
-        shown = _read(copy)
-    except Exception:  # whatever it is: a reader was refused
+        shown, goes_on = _read(copy), _goes_on(later)
+    except Exception:  # whatever it is: a reader was refused, or the next batch could not be run
+        _log.exception("down")
         return {"down": 1}
+    finally:
+        shutil.rmtree(later)
     with Weir.open(copy, clock=lambda: NOON) as weir:
         is_told = bool(weir.damages())
         lost = weir.repair_logs().lost
     is_same = _read(copy) == truth and _contents(copy) == before
     return {
+        "down": int(not goes_on),
         "told": int(is_told),
         "silent": int(not is_told and shown != truth),
         "repaired": int(is_same),

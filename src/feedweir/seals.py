@@ -16,6 +16,7 @@ from typing import IO, Any
 from zlib import crc32
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from feedweir.errors import DamagedFileError
 
@@ -24,6 +25,7 @@ _WIDTH = 8
 METADATA = {"seal": (_MARK + b"0" * _WIDTH).decode()}
 """To be written into the footer of a file that `seal` will close."""
 
+_PARQUET = b"PAR1"
 _MOST_REMEMBERED = 100_000
 _JSON_MARK = b', "seal": "'
 
@@ -39,7 +41,9 @@ def seal(file: IO[bytes], name: str) -> None:
 def fits(data: bytes | mmap.mmap, name: str) -> bool:
     """Whether the bytes of a file are as they were written, as far as a seal can tell."""
     at = _place(data)
-    return at < 0 or data[at : at + _WIDTH] == _checksum(data, at, name)
+    if at < 0:
+        return not _had_seal(data)
+    return data[at : at + _WIDTH] == _checksum(data, at, name)
 
 
 class Inspector:
@@ -92,7 +96,8 @@ def read_json(path: Path) -> dict[str, Any]:
     """What a sealed JSON file holds; `DamagedFileError` when it is not as it was written."""
     data = path.read_bytes()
     head, mark, tail = data.rpartition(_JSON_MARK)
-    if mark and tail != _of_text(head, name_of(path)) + b'"}':
+    is_spoilt = tail != _of_text(head, name_of(path)) + b'"}' if mark else _had_json_seal(data, name_of(path))
+    if is_spoilt:
         raise DamagedFileError(path, "its checksum does not fit")
     try:
         value = json.loads(data)
@@ -120,6 +125,22 @@ def _place(data: bytes | mmap.mmap) -> int:
     """Where the checksum stands; negative when there is none."""
     at = data.rfind(_MARK)
     return at + len(_MARK) if at >= 0 else at
+
+
+def _had_seal(data: bytes | mmap.mmap) -> bool:
+    """Whether the footer of a file without a checksum names one all the same: then the mark itself is damaged."""
+    file = pa.BufferReader(data[:])
+    try:
+        footer = pq.read_metadata(file) if data[:4] == _PARQUET else pa.ipc.open_file(file)
+    except (pa.ArrowException, OSError):
+        return False  # whoever reads it will say why it cannot be read
+    return b"seal" in (footer.metadata or {})
+
+
+def _had_json_seal(data: bytes, name: str) -> bool:
+    """Whether the end of a JSON file is a good checksum behind a mark that is damaged."""
+    size = len(_JSON_MARK) + _WIDTH + len(b'"}')
+    return data[-size:][len(_JSON_MARK) : -len(b'"}')] == _of_text(data[:-size], name)
 
 
 def _checksum(data: bytes | mmap.mmap, at: int, name: str) -> bytes:

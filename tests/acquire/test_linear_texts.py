@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import gzip
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pytest
 from benchmarks._hostile_documents import hostile_documents, nested, numbered, repeated
 
+from feedweir.acquire.decoding import decoded as decompressed
 from feedweir.acquire.discover import discover, looks_like_html
 from feedweir.acquire.documents import document_of
 from feedweir.acquire.element_text import author_name
@@ -137,6 +139,7 @@ _FUNCTIONS: dict[str, tuple[Function, tuple[str, ...]]] = {
         (*_HTML, '<a href="/feed">', "<area href='/feed'><b>", '<a href="/rss"><font>'),
     ),
     "discover, many attributes": (lambda text: discover(f"<p {text}>".encode(), ""), ("a#=1 ", "a# ")),
+    "decompressed": (lambda text: decompressed(gzip.compress(b"") * len(text), "gzip", 1 << 20), ("a",)),
     "decoded": (_bytes(decoded), (*_XML, "é", "\x1b")),
     "decoded, by its header": (
         lambda text: decoded(b"a", f"text/xml; {text}"),

@@ -103,3 +103,60 @@ def test_what_is_damaged_is_made_again_to_the_same_bytes(
         weir.repair_logs()
         assert weir.damages() == {}
     assert contents(directory) == contents(installation)
+
+
+PAIRS = f"""{JOINED}
+SELECT <pair>{{$a}}</pair> FROM Post//item[title->a] JOIN{{a=b, 3 days}} Crier//item[title->b] PUBLISH Pairs;
+"""
+
+
+@pytest.fixture(scope="module")
+def paired(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Every pair has its parts in two batches."""
+    directory = tmp_path_factory.mktemp("paired")
+    with open_weir(directory, PAIRS) as weir:
+        for guid in range(3):
+            for source in ("Post", "Crier"):
+                land(weir, [Shown(source, ((guid, f"river otter {guid}"),))])
+                weir.run()
+        assert len(weir.items("Pairs")) == 3
+    return directory
+
+
+@pytest.mark.parametrize("log", ["items", "batches"])
+def test_what_was_made_of_a_damaged_item_is_left_out_and_the_rest_is_read(
+    paired: Path, tmp_path: Path, log: str
+) -> None:
+    directory = tmp_path / "data"
+    shutil.copytree(paired, directory)
+    sorted((directory / log).glob("[0-9]*"))[0].unlink()
+    with Weir.open(directory, clock=lambda: NOON) as weir:
+        assert len(weir.items("Pairs")) == 2
+        weir.repair_logs()
+        assert len(weir.items("Pairs")) == 3
+
+
+def test_a_missing_file_of_the_history_of_joins_is_told_and_made_again(paired: Path, tmp_path: Path) -> None:
+    names = sorted(str(path.relative_to(paired)) for path in (paired / "joins").rglob("*.arrow"))
+    for number, name in enumerate(names):
+        directory = tmp_path / str(number)
+        shutil.copytree(paired, directory)
+        (directory / name).unlink()
+        with Weir.open(directory, clock=lambda: NOON) as weir:
+            assert weir.damages() == {name: "it is missing"}
+            weir.repair_logs()
+        assert contents(directory) == contents(paired)
+
+
+@pytest.mark.parametrize("log", ["items", "elements", "seen", "batches", "landing", "joins"])
+def test_damage_to_the_mark_of_a_checksum_is_damage(paired: Path, tmp_path: Path, log: str) -> None:
+    directory = tmp_path / "data"
+    shutil.copytree(paired, directory)
+    paths = sorted(path for path in (directory / log).rglob("[0-9s]*") if path.is_file())
+    path = paths[0]
+    data, mark = path.read_bytes(), b', "seal": "' if path.suffix == ".json" else b"feedweir-seal:"
+    first = data.rindex(mark)
+    for place in range(first, first + len(mark)):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        with Weir.open(directory, clock=lambda: NOON) as weir:
+            assert list(weir.damages()) == [str(path.relative_to(directory))], place

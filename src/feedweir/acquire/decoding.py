@@ -9,6 +9,7 @@ import pyarrow as pa
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 _MAX_LAYERS = 3
 _CODECS = {"br": "brotli", "zstd": "zstd"}
+_PIECE_BYTES = 1 << 14
 _IDENTITY = frozenset({"", "identity", "none", "utf-8"})
 
 
@@ -47,9 +48,9 @@ def _undone(body: bytes, layer: str, max_bytes: int) -> bytes:
 def _gunzipped(body: bytes, max_bytes: int) -> bytes:
     """Every member of a gzip file, one after the other; rubbish after the last is ignored, as browsers do."""
     parts: list[bytes] = []
-    room = max_bytes
-    while body[:2] == b"\x1f\x8b":
-        part, body = _one_stream(body, 31, room)
+    room, at = max_bytes, 0
+    while body[at : at + 2] == b"\x1f\x8b":
+        part, at = _one_stream(body, 31, room, at)
         parts.append(part)
         room -= len(part)
     return b"".join(parts)
@@ -63,18 +64,25 @@ def _inflated(body: bytes, max_bytes: int) -> bytes:
         return _one_stream(body, -15, max_bytes)[0]
 
 
-def _one_stream(body: bytes, window_bits: int, max_bytes: int) -> tuple[bytes, bytes]:
+def _one_stream(body: bytes, window_bits: int, max_bytes: int, start: int = 0) -> tuple[bytes, int]:
+    """What the stream that begins there holds, and where it ends."""
     decoder = zlib.decompressobj(window_bits)
-    try:
-        # A limit of 0 would mean "no limit" to zlib.
-        output = decoder.decompress(body, max_bytes + 1)
-    except zlib.error as error:
-        raise Undecodable(str(error)) from error
-    if len(output) > max_bytes:
-        raise TooLarge
+    parts: list[bytes] = []
+    room, at = max_bytes + 1, start  # a limit of 0 would mean "no limit" to zlib
+    while at < len(body) and not decoder.eof:
+        # Piece by piece: what follows a stream is copied by zlib, and there may be very many short streams.
+        piece = body[at : at + _PIECE_BYTES]
+        try:
+            parts.append(decoder.decompress(piece, room))
+        except zlib.error as error:
+            raise Undecodable(str(error)) from error
+        room -= len(parts[-1])
+        if room <= 0:
+            raise TooLarge
+        at += len(piece) - len(decoder.unused_data)
     if not decoder.eof:
         raise Undecodable("the compressed body breaks off")
-    return output, decoder.unused_data
+    return b"".join(parts), at
 
 
 def _through_arrow(body: bytes, codec: str, max_bytes: int) -> bytes:

@@ -12,6 +12,8 @@ from feedweir.engine.seen import SeenLog
 from feedweir.engine.store import Store, trouble_with
 from feedweir.engine.worker import seen_log
 from feedweir.errors import DamagedFileError, LandingError
+from feedweir.join.annotation_store import WindowStore
+from feedweir.join.state import HistoryStore
 from feedweir.seals import is_sealed_json, read_json
 
 
@@ -70,6 +72,9 @@ def _histories(joins: Path) -> Iterator[tuple[Path, str]]:
     for path in sorted(joins.rglob("state-*.json")):
         if not path.name.startswith("."):
             yield from _sealed(path).items()
+    for folder in sorted(joins.glob("[0-9]*")):
+        for path in (*HistoryStore(folder).missing(), *WindowStore(folder / "windows").missing()):
+            yield path, "it is missing"
 
 
 def _states(joins: Path, manifests: list[Manifest]) -> dict[Path, str]:

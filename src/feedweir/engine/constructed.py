@@ -87,12 +87,21 @@ def item_of(construction: Construction, items: Mapping[int, Item]) -> Item:
 def items_shown(
     elements: Iterable[Item], made: Mapping[int, tuple[Construction, ...]], items: Mapping[int, Item]
 ) -> list[Item]:
-    """Elements as readers see them: each item itself, or the documents that it stands for."""
+    """Elements as readers see them: each item itself, or the documents that it stands for.
+
+    A document is left out as long as a part of it lies in a damaged file.
+    """
     shown: list[Item] = []
     for element in elements:
         for one in made.get(element.seq, (Construction(()),)):
-            shown.append(item_of(one, items) if one.made_of else element)
+            if is_whole(one, items):
+                shown.append(item_of(one, items) if one.made_of else element)
     return shown
+
+
+def is_whole(construction: Construction, items: Mapping[int, Item]) -> bool:
+    """Whether all that it is made of is there."""
+    return all(seq in items for seq in construction.made_of)
 
 
 def parts_of(made: Mapping[int, tuple[Construction, ...]]) -> list[int]:

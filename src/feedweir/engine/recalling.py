@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feedweir.engine.comparing import ReadTable
-from feedweir.engine.constructed import Construction, item_of
+from feedweir.engine.constructed import Construction, is_whole, item_of
 from feedweir.engine.patterns import PatternRounds, PatternState
 from feedweir.engine.witnessing import Tables, WitnessRows, witnesses_in, witnesses_of
 from feedweir.items.schema import ITEM_SCHEMA, items_of
@@ -74,5 +74,6 @@ def _of_constructions(
         return WitnessRows.none()
     seqs = sorted({seq for one in made.values() for seq in one.made_of})
     items = {item.seq: item for item in items_of(read(seqs, ITEM_SCHEMA.names))}
-    documents = [item_of(one, items).raw for one in made.values()]
-    return witnesses_of(trees, documents, np.array(list(made), np.int64))
+    # What lies in a damaged file cannot be matched again; the rest can.
+    documents = {place: item_of(one, items).raw for place, one in made.items() if is_whole(one, items)}
+    return witnesses_of(trees, list(documents.values()), np.array(list(documents), np.int64))

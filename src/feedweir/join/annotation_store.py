@@ -54,6 +54,18 @@ class WindowStore:
         """The state after exactly this batch, if it is there."""
         return self._loaded(batch) if batch in self._batches() else None
 
+    def missing(self) -> list[Path]:
+        """The files that the states here are made of and that are not there."""
+        absent = {
+            path: self._state(number)
+            for number in self._batches()
+            for name in self._named(number)
+            if not (path := self._path(name)).exists()
+        }
+        return sorted(
+            path for path, state in absent.items() if state.exists()
+        )  # no later batch swept it away
+
     def forget(self, *, before: int) -> None:
         """Remove the states after batches before this one, and what only they consist of."""
         numbers = self._batches()

@@ -61,6 +61,11 @@ class HistoryStore:
         """The states after exactly this batch, and what was noted with them; none when they are not there."""
         return self._loaded(batch) if batch in self._batches() else ({}, None)
 
+    def missing(self) -> list[Path]:
+        """The files that the states here are made of and that are not there."""
+        found = (self._missing_of(batch) for batch in self._batches())
+        return sorted({path for many in found for path in many})
+
     def _loaded(self, batch: int) -> tuple[dict[str, JoinState], Any]:
         path = self._path(batch)
         try:
@@ -69,7 +74,8 @@ class HistoryStore:
                 raise CompiledSetError(
                     f"join state {path.name} is of format {manifest['format']}, not {FORMAT}"
                 )
-            self._refuse_missing(manifest.get("files", {}))
+            for missing in self._absent(manifest):
+                raise DamagedFileError(missing, "it is missing")
             levels = {name: self._load_level(name, one) for name, one in manifest["levels"].items()}
             return levels, manifest["note"]
         except (OSError, KeyError, ValueError, TypeError, pa.ArrowException, DamagedFileError) as error:
@@ -83,11 +89,21 @@ class HistoryStore:
         stems = {stem_of(segment) for segment in state.segments}
         return sorted(path.name for path in found if path.name.split(".")[0] in stems)
 
-    def _refuse_missing(self, files: Mapping[str, list[str]]) -> None:
-        for name, names in files.items():
-            for each in names:
-                if not (self.directory / name / each).exists():
-                    raise DamagedFileError(self.directory / name / each, "it is missing")
+    def _missing_of(self, batch: int) -> list[Path]:
+        path = self._path(batch)
+        try:
+            absent = self._absent(seals.read_json(path))
+        except (OSError, DamagedFileError):
+            return []  # the state itself is what is told
+        return absent if path.exists() else []  # a later batch may have swept it away meanwhile
+
+    def _absent(self, manifest: Mapping[str, Any]) -> list[Path]:
+        named = (
+            self.directory / name / each
+            for name, names in manifest.get("files", {}).items()
+            for each in names
+        )
+        return [path for path in named if not path.exists()]
 
     def _path(self, batch: int) -> Path:
         return self.directory / f"state-{batch:012d}.json"
