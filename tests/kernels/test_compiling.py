@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from feedweir import Weir
 from feedweir.keeper.warm_up import warm_up
 from feedweir.kernels.compiling import missing
 from feedweir.kernels.declare import IS_COMPILING, directory_in_use, keep_kernels_in
 from feedweir.kernels.files import temporary_place
 from feedweir.kernels.listing import Entry, entry_of
-from feedweir.kernels.noticing import asked_in
+from feedweir.kernels.noticing import asked_in, tell_once
 from tests.cli.test_commands import Shell
 
 pytestmark = pytest.mark.skipif(not IS_COMPILING, reason="without a compiler there is nothing to compile")
@@ -88,6 +89,20 @@ def test_what_was_not_compiled_ahead_is_told_once_and_written_down(listed: tuple
     assert called() == ("0", "")
 
 
+@pytest.mark.usefixtures("listed")
+def test_a_run_says_so_before_other_processes_compile(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Weir.open(tmp_path / "data") as weir:
+        weir.run()
+        assert caplog.text.count("feedweir warm-up") == 1
+        warm_up(quietly())
+        caplog.clear()
+        tell_once.cache_clear()
+        weir.run()
+    assert "feedweir warm-up" not in caplog.text
+
+
 def test_what_cannot_be_saved_works_all_the_same(elsewhere: Path) -> None:
     (elsewhere / "lock").mkdir()
     assert [called()[0], called()[0]] == ["1", "1"]
@@ -116,7 +131,7 @@ def test_what_is_missing_and_cannot_be_written_is_kept_in_a_temporary_place(
         assert directory_in_use().parent == temporary_place()
     finally:
         temporary_place.cache_clear()
-    assert f"{refused} lacks kernels and cannot be written" in caplog.text
+    assert f"{refused.parent} lacks kernels and cannot be written" in caplog.text
     assert called() == ("0", "")
 
 

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,12 @@ from package.caller_kernels import caller
 print(caller(), sum(caller.stats.cache_misses.values()))
 """
 DAY_S = 86_400
+
+
+@pytest.fixture(autouse=True)
+def _forgets_the_temporary_place() -> Iterator[None]:
+    yield
+    temporary_place.cache_clear()
 
 
 def answer(directory: Path, **environment: str) -> str:
@@ -78,10 +85,26 @@ def test_a_place_is_made_when_it_is_not_there(tmp_path: Path) -> None:
     assert usable_directory(tmp_path / "place", "kernels-1").is_dir()
 
 
-def test_where_nothing_can_be_made_a_temporary_place_is_taken(tmp_path: Path) -> None:
+def test_where_nothing_can_be_made_a_temporary_place_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     in_the_way = tmp_path / "file"
     in_the_way.touch()
-    assert usable_directory(in_the_way, "kernels-1") == temporary_place() / "kernels-1"
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    temporary_place.cache_clear()
+    found = usable_directory(in_the_way, "kernels-1")
+    assert found == temporary_place() / "kernels-1"
+    assert found.is_dir()
+
+
+def test_where_nothing_can_be_written_at_all_each_process_compiles_for_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_the_way = tmp_path / "file"
+    in_the_way.touch()
+    monkeypatch.setattr("tempfile.tempdir", str(in_the_way))
+    temporary_place.cache_clear()
+    assert usable_directory(in_the_way, "kernels-1") == in_the_way / "kernels-1"
 
 
 def test_a_temporary_place_of_somebody_else_is_not_taken(
@@ -92,10 +115,7 @@ def test_a_temporary_place_of_somebody_else_is_not_taken(
     others = tmp_path / f"feedweir-{os.getuid()}"
     others.mkdir()
     others.chmod(0o777)
-    try:
-        assert temporary_place() != others
-    finally:
-        temporary_place.cache_clear()
+    assert temporary_place() != others
 
 
 def test_the_last_three_versions_and_whatever_is_in_use_are_kept(tmp_path: Path) -> None:

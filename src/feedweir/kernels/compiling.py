@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
-from feedweir.kernels.declare import IS_COMPILING
+from feedweir.kernels.declare import IS_COMPILING, directory_in_use
 from feedweir.kernels.listing import Entry, entries_in, entry_of
-from feedweir.kernels.noticing import expect_compiling
+from feedweir.kernels.noticing import expect_compiling, tell_once
 
 MOST_PROCESSES = 4
 """Each needs some 300 MB."""
@@ -35,6 +35,13 @@ class Done:
 def missing() -> tuple[Entry, ...]:
     """What is listed and would be compiled when it is first called."""
     return tuple(entry for entry in entries_in() if not entry.is_kept()) if IS_COMPILING else ()
+
+
+def tell_where_cold() -> None:
+    """Say so where a module's kernels were never compiled: known at once, and before other processes compile them."""
+    modules = {entry.module for entry in entries_in()}
+    if IS_COMPILING and not all((directory_in_use() / module).is_dir() for module in modules):
+        tell_once(directory_in_use())
 
 
 def process_count() -> int:

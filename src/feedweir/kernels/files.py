@@ -46,7 +46,10 @@ def usable_directory(place: Path, name: str) -> Path:
     directory = place / name
     if can_be_written(directory) or directory.is_dir():
         return directory
-    return temporary_place() / name
+    with suppress(OSError):  # nowhere can anything be written: each process compiles for itself
+        (temporary_place() / name).mkdir(exist_ok=True)
+        return temporary_place() / name
+    return directory
 
 
 def can_be_written(directory: Path) -> bool:

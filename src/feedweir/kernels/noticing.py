@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +33,13 @@ class _Noticing(event.Listener):  # type: ignore[misc]
     def __init__(self, directory: Callable[[], Path]) -> None:
         self._directory = directory
         self._depth = 0
-        self._has_told = False
 
     def on_start(self, started: Any) -> None:
         self._depth += 1
         function = started.data["dispatcher"].py_func
         if self._depth > 1 or self.is_expected or not function.__module__.startswith("feedweir."):
             return
-        self._tell()
+        tell_once(self._directory())
         line = f"{function.__module__}:{function.__qualname__}({written(started.data['args'])})\n"
         with suppress(OSError), (self._directory() / ASKED).open("a", encoding="utf-8") as file:
             file.write(line)
@@ -47,13 +47,14 @@ class _Noticing(event.Listener):  # type: ignore[misc]
     def on_end(self, ended: Any) -> None:
         self._depth -= 1
 
-    def _tell(self) -> None:
-        if not self._has_told:
-            self._has_told = True
-            _log.warning(
-                "compiling kernels, which takes minutes, once; `feedweir warm-up` does it ahead (kept in %s)",
-                self._directory(),
-            )
+
+@cache
+def tell_once(directory: Path) -> None:
+    _log.warning(
+        "kernels are compiled for the first time, which takes a minute or two; "
+        "`feedweir warm-up` does it ahead (kept in %s)",
+        directory,
+    )
 
 
 def expect_compiling() -> None:
