@@ -15,9 +15,11 @@ run: $(READY) ## start Feedweir with its sample feeds; Ctrl-C stops it, `make ru
 	$(BIN)/feedweir run --sample
 
 test: $(READY) ## run the tests
+	$(BIN)/python -m feedweir.keeper.warm_up
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 nightly: $(READY) ## run the long checks too
+	$(BIN)/python -m feedweir.keeper.warm_up
 	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -m "nightly or not nightly" --timeout 7200 \
 		--numprocesses 2 --dist loadfile
 

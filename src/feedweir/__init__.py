@@ -19,7 +19,6 @@ from feedweir.errors import (
     SettingsError,
     StorageError,
 )
-from feedweir.kernel_files import keep_kernels
 
 if TYPE_CHECKING:
     from feedweir.items.model import Enclosure, Item
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from feedweir.language import format_statement, parse, parse_search
 
 __version__ = "0.1.0"
-
-keep_kernels()
 
 __all__ = [
     "CatalogError",

@@ -27,6 +27,8 @@ class Settings:
     """The directory that holds the logs and, by default, the catalog."""
     catalog: str = ""
     """A database URL; empty is a SQLite file in the data directory. `postgresql://…` for PostgreSQL."""
+    kernels: str = ""
+    """Where compiled kernels are kept; empty is the user's cache directory."""
     master: str = "local[*]"
     """Where Spark runs."""
     tasks: int = 0

@@ -75,8 +75,8 @@ def test_the_first_look_is_that_of_the_cheapest_of_all_plans(
     now = [float(value) for value in items]
     first = min(first, size)
     arrays = np.array(edges), summed(edges, now), summed(edges, later)
-    gap_s = SLOT_S * gap_slots
-    chosen = first_of_cheapest(*arrays, first, size, gap_s, price, LOSS_S, SHELF_S, 0.0, 1.0)
+    gap_s = float(SLOT_S * gap_slots)
+    chosen = first_of_cheapest(*arrays, first, size, gap_s, float(price), LOSS_S, SHELF_S, 0.0, 1.0)
     costs: dict[int, float] = {}
     for length in range(size):
         for inner in itertools.combinations(range(first, size), length):

@@ -18,7 +18,6 @@ from feedweir.acquire.refresh.state import SourceState
 from feedweir.engine.batches import Manifest
 from feedweir.engine.runner import Runner
 from feedweir.keeper.fetching import FetchLoop, rules_of
-from feedweir.keeper.warm_up import warm_up
 from feedweir.keeper.weir import Weir
 from feedweir.sample.origin import Origin
 from feedweir.sample.statements import sample_statements
@@ -154,10 +153,6 @@ def test_private_addresses_are_refused_unless_allowed(weir: Weir, origin: Origin
     fetch_all(fetch_loop(weir, allow_private=False), clock)
     assert weir.log.latest() == 0
     assert "address" in weir.catalog.failures.of("source", "Inside")[0].reason
-
-
-def test_warming_up_runs_a_document_through_everything() -> None:
-    assert warm_up() == 1
 
 
 class BusyLooker:

@@ -6,7 +6,8 @@ Every document ends with `PADDING`, so that no test for the end of the bytes is 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from feedweir.kernels import njit
 
 kernel = njit(cache=True, _nrt=False)
 """Kernels that make no arrays need not count references to those they are given, which costs more than the work."""

@@ -20,6 +20,7 @@ from feedweir.errors import SettingsError
 from feedweir.items.owners import is_owner
 from feedweir.keeper.standstill import Bounds
 from feedweir.keeper.weir import Weir
+from feedweir.kernels.declare import keep_kernels_in
 
 NEEDS_ATTENTION = 4
 """The exit code of a command that looks and finds something."""
@@ -36,7 +37,10 @@ class Context:
     flags: Mapping[str, Any]
 
     def settings(self, **flags: Any) -> Settings:
-        return load_settings(file=self.file, flags={**self.flags, **flags})
+        settings = load_settings(file=self.file, flags={**self.flags, **flags})
+        if settings.kernels:
+            keep_kernels_in(Path(settings.kernels))
+        return settings
 
     def weir(self, **flags: Any) -> Weir:
         settings = self.settings(**flags)

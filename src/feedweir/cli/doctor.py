@@ -19,6 +19,8 @@ from feedweir.errors import CompiledSetError, FeedweirError
 from feedweir.keeper.service_note import signs_from_outside
 from feedweir.keeper.standstill import judged
 from feedweir.keeper.weir import Weir
+from feedweir.kernels.compiling import missing
+from feedweir.kernels.declare import directory_in_use
 
 _ENOUGH_DISK = 1 << 30
 
@@ -54,6 +56,7 @@ def _findings(context: Context) -> Iterator[Finding]:
     yield Finding("python", "ok", sys.version.split()[0])
     yield _java(settings)
     yield _open_files()
+    yield _kernels()
     try:
         with context.weir() as weir:
             yield Finding("catalog", "ok", f"version {weir.catalog.feeds.version()}")
@@ -82,6 +85,12 @@ def _java(settings: Settings) -> Finding:
     from feedweir.spark.java import java_home
 
     return Finding("java", "ok", str(java_home(settings.data / "scratch")))
+
+
+def _kernels() -> Finding:
+    lacking = len(missing())
+    told = f"{lacking} are not compiled: `feedweir warm-up` does it; `feedweir run` does, too"
+    return Finding("kernels", "ok", told if lacking else f"all are compiled, in {directory_in_use()}")
 
 
 def _disk(settings: Settings) -> Finding:

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from feedweir import __version__
-from feedweir.cli import ask, delivery, doctor, execute, listing, plan, quarantine, run, transfer
+from feedweir.cli import ask, delivery, doctor, execute, listing, plan, quarantine, run, transfer, warm_up
 from feedweir.cli.context import Context
 from feedweir.engine.storage import is_storage_error, storage_error
 from feedweir.errors import FeedweirError, SettingsError, StorageError
@@ -31,7 +31,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     epilog="Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items()),
 )
-for module in (run, execute, ask, plan, listing, delivery, quarantine, doctor, transfer):
+for module in (run, execute, ask, plan, listing, delivery, quarantine, doctor, transfer, warm_up):
     module.add_to(app)
 
 

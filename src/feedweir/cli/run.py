@@ -34,6 +34,7 @@ from feedweir.keeper.intake import Receiving
 from feedweir.keeper.leases import Leases
 from feedweir.keeper.service import RunningQuery, Service
 from feedweir.keeper.source_states import SourceMemory
+from feedweir.keeper.warm_up import warm_up
 from feedweir.keeper.weir import Weir
 from feedweir.sample.origin import Origin
 from feedweir.sample.statements import sample_statements
@@ -66,6 +67,7 @@ def run(
     flags = {"host": host, "port": port, "master": master, "fetch": fetch}
     settings = given.settings(**flags, **(_sample_flags() if sample else {}))
     ensure_open_files()
+    warm_up()
     stop = threading.Event()
     _stop_on_signals(stop)
     with ExitStack() as stack:

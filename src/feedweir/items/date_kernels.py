@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from feedweir.kernels import njit
 
 UNKNOWN = np.iinfo(np.int64).min
 """In place of a moment: some other shape, or no date."""

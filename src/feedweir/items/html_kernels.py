@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from feedweir.items.html_link_kernels import (
     DECLINED,
@@ -55,6 +54,7 @@ from feedweir.items.html_text_kernels import (
     place_of,
     write_run,
 )
+from feedweir.kernels import njit
 
 END = 0
 """A byte that no HTML holds: after every text."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from feedweir.items.html_tables import (
     CODES,
@@ -11,6 +10,7 @@ from feedweir.items.html_tables import (
     ENTITY_POINTS,
     MAX_NAME,
 )
+from feedweir.kernels import njit
 
 kernel = njit(cache=True, _nrt=False)
 """Kernels that make no arrays need not count references to those they are given, which costs more than most of the

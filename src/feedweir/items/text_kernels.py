@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint64, uintp
+from numba import uint64, uintp
 
 from feedweir.items.memory_kernels import eight_bytes, lowest_bit
+from feedweir.kernels import njit
 
 SEED = 0x9E3779B97F4A7C15
 BLOCK_FACTOR = 0xD6E8FEB86659FD93

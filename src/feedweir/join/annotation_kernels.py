@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from feedweir.kernels import njit
 
 TIME, COUNT, STORY_COUNT = range(3)
 """What a window's length is: microseconds, items of its stream, or items that were let through before the batch."""

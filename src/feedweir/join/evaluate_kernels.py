@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from feedweir.join.arena_kernels import EMPTY, find, first_from
+from feedweir.kernels import njit
 
 NONE = -1
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from feedweir.kernels import njit
 
 _SLACK = 1e-9
 """Bounds are computed a little too generous, so that rounding never drops a pair; pairs are decided exactly."""

@@ -44,6 +44,7 @@ from feedweir.keeper.questions import Questions
 from feedweir.keeper.repair_logs import Repaired, repair_logs
 from feedweir.keeper.statements import Outcome, execute
 from feedweir.keeper.statements.outcome import PlanQuestion
+from feedweir.kernels.compiling import tell_where_cold
 from feedweir.match.formulas import Progress
 from feedweir.match.history import LookBack
 from feedweir.optimize.explain import ExplainedPlan, as_text
@@ -183,6 +184,7 @@ class Weir:
 
     def run(self) -> int:
         """Run everything that has landed through the engine in this process; how many batches that took."""
+        tell_where_cold()
         with sole_runner(self.directory.root):
             self.repair_set()
             self.refresh_set()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint32, uint64, uintp
+from numba import uint32, uint64, uintp
+
+from feedweir.kernels import njit
 
 _U3, _U7 = np.uint32(3), np.uint32(7)
 _NAMELESS = 8

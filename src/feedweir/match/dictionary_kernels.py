@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, uint64, uintp
+from numba import uint64, uintp
 
 from feedweir.items.memory_kernels import ask_for, eight_bytes
 from feedweir.items.text_kernels import EXACT_BYTES, hash_bytes
+from feedweir.kernels import njit
 
 LONG_PREFIX = 63
 """Prefixes of this many bytes and more share one bit of the masks."""

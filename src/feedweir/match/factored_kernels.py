@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import int64, njit, uint32, uint64, uintp
+from numba import int64, uint32, uint64, uintp
 
+from feedweir.kernels import njit
 from feedweir.match.atom_kernels import (
     atoms_anywhere,
     atoms_by_scope,

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, uint32, uintp
+from numba import uint32, uintp
 
 from feedweir.items.memory_kernels import ask_for
+from feedweir.kernels import njit
 from feedweir.match.atom_kernels import (
     atoms_anywhere,
     atoms_by_scope,

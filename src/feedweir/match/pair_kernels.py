@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint32, uintp
+from numba import uint32, uintp
 
+from feedweir.kernels import njit
 from feedweir.match.atom_kernels import is_set
 
 _FEW, _MANY = 32, 400

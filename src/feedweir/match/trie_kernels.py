@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from feedweir.kernels import njit
 
 _RUN = 8
 """Conjunctions that are sorted by insertion."""

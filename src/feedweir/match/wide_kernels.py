@@ -6,8 +6,9 @@ What this needs grows with the set (a bit a query) and with its longest conjunct
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint32
+from numba import uint32
 
+from feedweir.kernels import njit
 from feedweir.match.atom_kernels import grown, is_set, own_atoms, room_for_atoms, satisfied_by, set_bit
 from feedweir.match.check_kernels import TRUE, UNKNOWN, room_for_checks, verdict_of
 

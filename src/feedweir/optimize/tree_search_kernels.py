@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from feedweir.kernels import njit
 
 EPSILON = 1e-12
 NONE = -1

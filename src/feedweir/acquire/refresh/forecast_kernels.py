@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from feedweir.acquire.refresh.rhythm_kernels import (
@@ -18,6 +17,7 @@ from feedweir.acquire.refresh.rhythm_kernels import (
     MINUTES,
     SLOT_S,
 )
+from feedweir.kernels import njit
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]

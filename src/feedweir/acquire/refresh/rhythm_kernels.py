@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from feedweir.kernels import njit
 
 Array = NDArray[np.float64]
 Numbers = NDArray[np.int64]

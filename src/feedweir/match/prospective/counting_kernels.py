@@ -9,7 +9,9 @@ testing phase goes through the accumulators that were created, not through the w
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint32, uintp
+from numba import uint32, uintp
+
+from feedweir.kernels import njit
 
 STAT_POSTINGS, STAT_FIRST_POSTINGS, STAT_ACCUMULATORS, STAT_TESTS = range(4)
 _BITS_PER_ENTRY = 16

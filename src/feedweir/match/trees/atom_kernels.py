@@ -7,8 +7,8 @@ stretch decides alone are marked there and then; the atoms that patterns with br
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from feedweir.kernels import njit
 from feedweir.match.trees.steps import EQ, EXISTS, GE, LE, LT, NE, OPERATIONS, TEXT, TEXT_EQ, TEXT_NE
 
 _kernel = njit(cache=True, _nrt=False)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from feedweir.kernels import njit
 from feedweir.match.trees.atom_kernels import mark
 from feedweir.match.trees.fit_kernels import first_from, fits
 from feedweir.match.trees.steps import (

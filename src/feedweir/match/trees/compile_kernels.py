@@ -4,7 +4,8 @@ branches."""
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from feedweir.kernels import njit
 
 _EMPTY = -1
 

@@ -9,8 +9,8 @@ dropped.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from feedweir.kernels import njit
 from feedweir.match.trees.fit_kernels import compares
 from feedweir.match.trees.steps import ANY_ATTRIBUTE, ANY_ELEMENT, END, LABEL, PARENT, TEXT
 

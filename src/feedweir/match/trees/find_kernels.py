@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from feedweir.kernels import njit
 from feedweir.match.trees.atom_kernels import mark, true_atoms
 from feedweir.match.trees.check_kernels import listed, unlisted, verify
 from feedweir.match.trees.skeleton_kernels import SMALL_NODES, verdicts_for

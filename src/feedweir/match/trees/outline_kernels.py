@@ -6,8 +6,8 @@ What the structure of a document decides of a pattern, it decides of all pattern
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from feedweir.kernels import njit
 from feedweir.match.trees.steps import AXIS, FIRST, LAST, WANTED
 
 _EMPTY = -1

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from feedweir.kernels import njit
 from feedweir.match.trees.steps import AFTER, ATTRIBUTES, END, UNKNOWN
 
 _kernel = njit(cache=True, _nrt=False)

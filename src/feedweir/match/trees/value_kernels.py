@@ -4,8 +4,8 @@ as."""
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from feedweir.kernels import njit
 from feedweir.match.trees.names_kernels import find, hash_of
 from feedweir.match.trees.steps import TEXT
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from feedweir.kernels import njit
 from feedweir.match.trees.skeleton_kernels import SMALL_NODES
 from feedweir.match.trees.steps import (
     ANY_ATTRIBUTE,
