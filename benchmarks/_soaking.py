@@ -107,13 +107,15 @@ class Failed:
 
 
 class Prober:
-    """Asks every door every second, and knows when it is excused: from a kill until all is well again."""
+    """Asks every door every second, and knows what is excused from a kill until all is well again: everything when the
+    door was killed, too, else only that the pipeline is not ready."""
 
     def __init__(self, house: Installation) -> None:
         self._house = house
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._killed_at: float | None = None
+        self._is_door_gone = False
         self.count = 0
         self.failed: list[Failed] = []
         self.excused = 0
@@ -127,8 +129,11 @@ class Prober:
         self._stopping.set()
         self._thread.join()
 
-    def killed(self) -> None:
-        self._killed_at = time.monotonic()
+    def killed(self, *, is_door_gone: bool) -> None:
+        self._killed_at, self._is_door_gone = time.monotonic(), is_door_gone
+
+    def _is_excused(self, path: str) -> bool:
+        return self._killed_at is not None and (self._is_door_gone or path == "/readyz")
 
     def _run(self) -> None:
         rounds = 0
@@ -147,10 +152,10 @@ class Prober:
 
     def _probe(self, path: str, ask: Callable[[], Answer]) -> None:
         # Before and after: a kill may come while the door is being asked.
-        was_excused = self._killed_at is not None
+        was_excused = self._is_excused(path)
         answer = ask()
         self.count += 1
-        is_excused = was_excused or self._killed_at is not None
+        is_excused = was_excused or self._is_excused(path)
         if not is_excused:
             self.slowest_s = max(self.slowest_s, answer.took_s)
         if not answer.is_good and is_excused:

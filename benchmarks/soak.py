@@ -3,7 +3,8 @@
 Killed are in turn everything at once, the Java process, a Python worker of Spark and the process that reads documents;
 what ended as a whole is started again at once, as a supervisor does. Items are pushed, and count when their push was
 acknowledged. Compared are the feeds in the end, and what a webhook and a file were sent. `growth_python` and
-`growth_java` are as `_soaking.growth` says; probes that fail between a kill and readiness are counted apart.
+`growth_java` are as `_soaking.growth` says. Probes that fail between a kill and readiness are counted apart, as far as
+the kill is a reason: while only Spark is away, the door has to answer.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ def _kill_again_and_again(
         samples.append(sample_of(kill, kind, now - killed_at, house.processes()))
         if now - killed_at >= every_s and seconds - (now - begun) > every_s / 2:
             kill, kind, killed_at = kill + 1, next(kinds), now
-            prober.killed()
+            prober.killed(is_door_gone=kind == "all")
             _kill(house, kind)
     return samples
 

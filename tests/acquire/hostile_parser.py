@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,13 @@ _read_feed = ours.read_feed
 
 def _hang() -> None:
     re.match(rb"(a|a)*b", b"a" * 64)
+
+
+def _spin(body: bytes) -> None:
+    """Takes as many seconds of the processor as a document says."""
+    until = time.process_time() + float(body.split(b"spin:")[1].split(b"<")[0])
+    while time.process_time() < until:
+        pass
 
 
 def _hoard() -> None:
@@ -40,6 +48,8 @@ def read_feed(body: bytes, **given: Any) -> Any:
             act()
     if b"exit" in body:
         os._exit(3)
+    if b"spin:" in body:
+        _spin(body)
     if b"once:" in body:
         _crash_once(body)
     return _read_feed(body, **given)

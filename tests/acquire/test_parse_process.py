@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from benchmarks.parse import generated
 
-from feedweir.acquire.allowance import Allowance
+from feedweir.acquire.allowance import NO_BOUND, Allowance
 from feedweir.acquire.parse import parse_batch
 from feedweir.acquire.parse_process import ATTEMPTS, ParseProcess, _portions
 from feedweir.errors import FeedweirError
@@ -118,6 +118,15 @@ def test_portions_are_all_documents_in_order(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_process_that_does_not_start_is_an_error() -> None:
     with pytest.raises(FeedweirError, match="did not start"):
         ParseProcess(SHORT, (sys.executable, "-c", "raise SystemExit(5)")).parse(documents([rss("one")]))
+
+
+def test_without_a_bound_a_document_may_take_as_long_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("feedweir.acquire.parse_process._PATIENCE_S", 0.1)
+    process = ParseProcess(NO_BOUND, HOSTILE)
+    parsed = process.parse(documents([rss("spin:3")]))
+    process.end()
+    assert not parsed.stopped
+    assert len(parsed.batch.items) == 1
 
 
 def test_no_bound_is_no_bound() -> None:

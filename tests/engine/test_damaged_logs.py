@@ -8,8 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from feedweir.acquire.allowance import NO_BOUND
+from feedweir.acquire.landing import Landed
+from feedweir.acquire.parse_process import ParseProcess
 from feedweir.engine.audit import damages_in
+from feedweir.engine.runner import Runner
 from feedweir.keeper.weir import Weir
+from tests.acquire.test_parse_process import HOSTILE, rss
 from tests.engine.engines import NOON, land, open_weir, published
 from tests.engine.stories import Shown
 
@@ -160,3 +165,23 @@ def test_damage_to_the_mark_of_a_checksum_is_damage(paired: Path, tmp_path: Path
         path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
         with Weir.open(directory, clock=lambda: NOON) as weir:
             assert list(weir.damages()) == [str(path.relative_to(directory))], place
+
+
+def test_a_document_that_takes_longer_than_the_usual_bound_is_read_again_and_not_set_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was read under a larger one, which whoever repairs does not know."""
+    patient = ParseProcess(NO_BOUND, HOSTILE)
+    monkeypatch.setattr(
+        "feedweir.engine.rebuild.parse_process", lambda allowance: ParseProcess(allowance, HOSTILE)
+    )
+    with open_weir(tmp_path, STATEMENTS) as weir:
+        weir.refresh_set()
+        weir.log.append([Landed(source="Post", arrived=NOON, body=rss("river spin:6"))])
+        Runner(weir.directory, weir.commit, parser=patient).run_available()
+        patient.end()
+        before = contents(tmp_path)
+        next((tmp_path / "items").glob("*.parquet")).unlink()
+        weir.repair_logs()
+        assert contents(tmp_path) == before
+        assert not weir.quarantine.waiting()

@@ -24,3 +24,4 @@ class Allowance:
 
 
 DEFAULT_ALLOWANCE = Allowance()
+NO_BOUND = Allowance(seconds=0.0, memory_bytes=0)

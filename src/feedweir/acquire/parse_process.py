@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import math
 import os
 import select
 import signal
@@ -192,7 +193,7 @@ class _Running:
         while not self._is_readable(_TICK_S):
             if self._link.place.is_busy() or self._link.place.row() != row:
                 row, since = self._link.place.row(), time.monotonic()
-            elif time.monotonic() - since > _PATIENCE_S + 10 * _seconds_at(row, documents, allowance):
+            elif time.monotonic() - since > _patience_s(_seconds_at(row, documents, allowance)):
                 return False
         return True
 
@@ -233,6 +234,10 @@ def _sizes(documents: pa.RecordBatch) -> list[int]:
 def _seconds_at(row: int, documents: pa.RecordBatch, allowance: Allowance) -> float:
     sizes = _sizes(documents)
     return allowance.seconds_for(sizes[row] if row < len(sizes) else sum(sizes))
+
+
+def _patience_s(allowed_s: float) -> float:
+    return _PATIENCE_S + 10 * allowed_s if allowed_s else math.inf
 
 
 def _portions(documents: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

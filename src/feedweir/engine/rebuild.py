@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from feedweir.acquire.allowance import DEFAULT_ALLOWANCE
+from feedweir.acquire.allowance import NO_BOUND
 from feedweir.acquire.parse_process import parse_process
 from feedweir.engine.batches import PARTS, Manifest, assignments
 from feedweir.engine.compact import merge
@@ -98,7 +98,8 @@ class Rebuild:
             (root / name).symlink_to(directory.root / name, target_is_directory=True)
         self.directory = DataDirectory(root)
         self._store = Store(root)
-        self._worker = Worker(self.directory, parse_process(DEFAULT_ALLOWANCE))
+        # What was once read is read again, whatever it takes: the bounds may have been others then.
+        self._worker = Worker(self.directory, parse_process(NO_BOUND))
         self._settler = Settler(self.directory)
 
     def run(self, all_spans: Sequence[Span], seen_base: int) -> None:

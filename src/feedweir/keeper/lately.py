@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from feedweir.engine.batches import Manifest
+from feedweir.engine.files import again_if_gone
 from feedweir.engine.store import Store
 from feedweir.match import Frequencies
 from feedweir.match.observing import columns_observed, frequencies_of
@@ -44,6 +45,10 @@ class Lately:
 
 
 def _newest(store: Store) -> pa.RecordBatch:
+    return again_if_gone(lambda: _newest_of(store))
+
+
+def _newest_of(store: Store) -> pa.RecordBatch:
     wanted: list[Manifest] = []
     for manifest in store.manifests():
         wanted.append(manifest)

@@ -14,6 +14,7 @@ from feedweir.catalog import Catalog
 from feedweir.engine.candidates import candidacy
 from feedweir.engine.directory import DataDirectory
 from feedweir.engine.explaining import PlanExplanation
+from feedweir.engine.files import again_if_gone
 from feedweir.engine.preview import StoredElement, Trial, backtest, element_at, first_teller, preview
 from feedweir.engine.store import Store
 from feedweir.engine.why import Clause, why
@@ -44,14 +45,16 @@ class Questions:
         """Which feeds want items."""
 
     def preview(self, text: str, limit: int) -> Trial:
-        return preview(self._plan(text), self._store, items=limit)
+        plan = self._plan(text)
+        return again_if_gone(lambda: preview(plan, self._store, items=limit))
 
     def backtest(self, text: str) -> Trial:
-        return backtest(self._plan(text), self._store)
+        plan = self._plan(text)
+        return again_if_gone(lambda: backtest(plan, self._store))
 
     def answer(self, plan: Node) -> Outcome:
         """A query without a name: what it finds among the newest items."""
-        trial = preview(plan, self._store, samples=_ROWS)
+        trial = again_if_gone(lambda: preview(plan, self._store, samples=_ROWS))
         message = f"{trial.hits} of the newest {trial.searched} items"
         return Outcome(message=message, rows=tuple(row_of(sample.item) for sample in trial.samples))
 
@@ -63,7 +66,9 @@ class Questions:
         """Of an owner, only the items in feeds that concern them are looked at."""
         query = ItemQuery(0, (), parse_search(text))
         among = None if owner is None else self._seqs_of(owner)
-        return look_back(query, self._store.item_paths()[::-1], limit=limit, among=among)
+        return again_if_gone(
+            lambda: look_back(query, self._store.item_paths()[::-1], limit=limit, among=among)
+        )
 
     def _seqs_of(self, owner: str) -> NDArray[np.int64]:
         feeds = self._catalog.feeds.all(owner=owner)
@@ -124,6 +129,9 @@ class Questions:
         return found
 
     def _where(self, column: str, value: int | str) -> Item | None:
+        return again_if_gone(lambda: self._newest_where(column, value))
+
+    def _newest_where(self, column: str, value: int | str) -> Item | None:
         for path in self._store.item_paths():
             rows = pq.read_table(path, filters=pc.field(column) == pa.scalar(value)).sort_by("seq")
             if rows.num_rows:

@@ -79,6 +79,8 @@ def _batches(files: Sequence[Path], skipped: list[str]) -> Iterator[pa.RecordBat
                     table = file.read_row_group(group).select(ITEM_SCHEMA.names).cast(ITEM_SCHEMA)
                     batches = _newest_first(table).to_batches(max_chunksize=_ROWS_PER_BATCH)
                     yield from batches
+        except FileNotFoundError:
+            raise  # it is not damaged: what it held lies elsewhere by now
         except (OSError, pa.ArrowException) as error:
             skipped.append(f"{path.name}: {error}")
 

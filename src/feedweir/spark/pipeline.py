@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -22,6 +23,7 @@ from feedweir.spark.tasks import receipts_in
 
 MAX_BATCH_BYTES = 16 << 20
 """Of compressed documents: some ten thousand items."""
+_ENDED = FeedweirError("the Java process of Spark ended")
 
 
 def start_pipeline(
@@ -56,21 +58,27 @@ def start_pipeline(
 
 
 class WatchedQuery:
-    """The query as its keeper sees it: with the JVM it ends, too."""
+    """The query as its keeper sees it: with its JVM it ends, too, also while another JVM is being started."""
 
     def __init__(self, query: StreamingQuery) -> None:
         self._query = query
 
     @property
     def isActive(self) -> bool:
-        return not has_died() and self._query.isActive
+        try:
+            return not has_died() and self._query.isActive
+        except (OSError, Py4JError):  # nobody is there to be asked
+            return False
 
     def stop(self) -> None:
         if not has_died():
             self._query.stop()
 
     def exception(self) -> Exception | None:
-        return FeedweirError("the Java process of Spark ended") if has_died() else self._query.exception()
+        try:
+            return _ENDED if has_died() else self._query.exception()
+        except (OSError, Py4JError):
+            return _ENDED
 
 
 def _publisher(settler: Settler, commit: Callable[[Manifest], None]) -> Callable[[DataFrame, int], None]:

@@ -1,0 +1,71 @@
+"""Questions that are asked while another thread compacts the log: every file they read may be gone by then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from feedweir.engine.batches import Manifest
+from feedweir.engine.compact import FAN_IN, compact
+from feedweir.engine.runner import Runner
+from feedweir.engine.store import Store
+from feedweir.keeper.lately import Lately
+from feedweir.keeper.questions import Questions
+from feedweir.keeper.weir import Weir
+from tests.engine.engines import land, open_weir
+from tests.engine.stories import Shown
+
+BATCHES = FAN_IN + 2
+
+
+class Overtaken(Store):
+    """Whoever has looked at the manifests finds the log compacted right afterwards."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self._other = Store(directory)
+
+    def manifests(self) -> list[Manifest]:
+        found = super().manifests()
+        compact(self._other)
+        return found
+
+
+@pytest.fixture
+def weir(tmp_path: Path) -> Iterator[Weir]:
+    with open_weir(tmp_path, "register feed push://Post as Post") as opened:
+        opened.refresh_set()
+        for guid in range(BATCHES):
+            land(opened, [Shown("Post", ((guid, f"river {guid}"),))])
+            Runner(opened.directory, opened.commit).run_available()
+        assert len(opened.store.manifests()) == BATCHES
+        yield opened
+
+
+@pytest.fixture
+def questions(weir: Weir) -> Questions:
+    return Questions(weir.catalog, Overtaken(weir.directory.root), weir.directory)
+
+
+def test_a_search_finds_everything(questions: Questions) -> None:
+    found = questions.search("river", limit=50)
+    assert (found.found, found.searched, found.skipped) == (BATCHES, BATCHES, ())
+
+
+def test_a_preview_finds_everything(questions: Questions) -> None:
+    asked = "from Post where title contains 'river'"
+    assert questions.preview(asked, limit=100).hits == BATCHES
+
+
+def test_a_backtest_finds_everything(questions: Questions) -> None:
+    assert questions.backtest("from Post where title contains 'river'").hits == BATCHES
+
+
+def test_an_item_is_found_by_its_guid(questions: Questions) -> None:
+    assert questions.item("0").title == "river 0"
+
+
+def test_what_was_published_lately_is_observed(weir: Weir) -> None:
+    assert Lately(Overtaken(weir.directory.root)).known() is not None
