@@ -26,6 +26,7 @@ from feedweir.engine.joined import (
     late_rows,
     made_table,
 )
+from feedweir.engine.notices import setback_notices, told_of_feeds
 from feedweir.engine.pairs import pair_documents, pair_elements, pairs_of_feeds
 from feedweir.engine.patterns import PatternRounds, PatternState, document_batch, id_of
 from feedweir.join.history import JoinState as LevelState
@@ -197,14 +198,18 @@ class _Step:
         pairs = pairs_of_feeds(np.concatenate(self._pairs), self._joins.roots)
         late = late_rows(self._joins, self._late)
         patterns = self._patterns_after()
-        told = self._notices | self._stages.notices(patterns.clock) | self._failures
+        told = self._setback() | self._notices | self._stages.notices(patterns.clock.now) | self._failures
         return Joined(
             elements=in_order(element_table(feeds, documents), pair_elements(pairs)),
             annotations=annotation_table(feeds, late, documents, self._stages.names),
             made=in_order(made_table(feeds, documents), pair_documents(pairs)),
-            state=JoinState(patterns, self._stages.after(self._results, documents, patterns.clock)),
-            failures=tuple((feed, told[key]) for feed, key in self._joins.roots if key in told),
+            state=JoinState(patterns, self._stages.after(self._results, documents, patterns.clock.now)),
+            failures=tuple(told_of_feeds(self._joins, told)),
         )
+
+    def _setback(self) -> dict[int, str]:
+        times, lateness_us = self._batch.times, self._stages.logic.joins.bounds.lateness_us
+        return setback_notices(self._joins, self._state.clock, times.peaks, times.clock_us, lateness_us)
 
     def _patterns_after(self) -> PatternState:
         used = {
@@ -216,7 +221,7 @@ class _Step:
             if id_ < 0
         }
         parts = {id_: self._parts[id_] for id_ in sorted(used)}
-        return PatternState(self._levels, parts, max(self._state.clock, self._batch.times.latest))
+        return PatternState(self._levels, parts, self._batch.times.clock)
 
 
 def _told(error: Exception) -> str:
