@@ -29,11 +29,13 @@ from feedweir.engine.joined import (
 from feedweir.engine.notices import setback_notices, told_of_feeds
 from feedweir.engine.pairs import pair_documents, pair_elements, pairs_of_feeds
 from feedweir.engine.patterns import PatternRounds, PatternState, document_batch, id_of
+from feedweir.errors import WorkError
 from feedweir.join.history import JoinState as LevelState
 from feedweir.join.results import Match
-from feedweir.match.meaning import holds
+from feedweir.match.meaning import Reading, holds
 from feedweir.plan.construct import holes_of
 from feedweir.plan.nodes import Block, Filter, Union
+from feedweir.plan.predicates import Predicate
 
 _log = logging.getLogger(__name__)
 
@@ -107,12 +109,13 @@ class _Step:
         match stream.node:
             case Filter(_, predicate) | Block(_, predicate, ""):
                 readings = self._documents.readings(inputs[0].rows.tolist())
-                return inputs[0].only(np.array([holds(predicate, one) for one in readings], np.bool_))
+                held = [self._is_held(stream, predicate, one) for one in readings]
+                return inputs[0].only(np.array(held, np.bool_))
             case Union():
                 return merged(inputs, self._documents.in_order)
             case Block() as block:
                 return self._rows(
-                    [one for row in inputs[0].rows.tolist() for one in self._selected(block, row)]
+                    [one for row in inputs[0].rows.tolist() for one in self._selected(stream, block, row)]
                 )
         raise TypeError(f"a {type(stream.node).__name__} gives no elements of its own")
 
@@ -120,10 +123,22 @@ class _Step:
         rows = np.array([self._documents.put(one) for one in made], np.int64)
         return Elements(self._documents.in_order(rows))
 
-    def _selected(self, block: Block, row: int) -> list[Construction]:
-        """The documents that SELECT makes of one document."""
+    def _is_held(self, stream: Stream, predicate: Predicate, reading: Reading) -> bool:
+        """Whether an item satisfies a predicate; where that would take too much work it does not, which is noted."""
+        try:
+            return holds(predicate, reading.rested())
+        except WorkError as error:
+            self._notices[stream.key] = f"item {reading.item.identity}: {error}"
+            return False
+
+    def _selected(self, stream: Stream, block: Block, row: int) -> list[Construction]:
+        """The documents that SELECT makes of one document; none where that would take too much work."""
         item = self._documents.item(row)
-        ways = bindings(block.pattern, item, frozenset(holes_of(block.select)))
+        try:
+            ways = bindings(block.pattern, item, frozenset(holes_of(block.select)))
+        except WorkError as error:
+            self._notices[stream.key] = f"item {item.identity}: {error}"
+            return []
         return [constructed([item], block.select, dict(way)) for way in ways]
 
     def annotate(self, round: int, depth: int) -> None:
