@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from operator import eq, ge, gt, le, lt
 from typing import Any
 
@@ -67,6 +68,7 @@ from feedweir.plan.nodes import (
     WindowSpec,
 )
 
+LONG_AGO = datetime(1000, 1, 1, tzinfo=UTC)
 COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
@@ -492,14 +494,17 @@ def annotated(element: Element, identifier: str, partner_seqs: Iterable[int]) ->
 def window_at(item: Item, window: Sequence[Item], spec: WindowSpec, items: Sequence[Item] = ()) -> list[Item]:
     """The items of a window when an item arrives: those that came not later, within the length or number.
 
-    When its arrival lies long before the latest of all items so far, what is forgotten is not in the window.
+    What was forgotten before it arrived is not in the window: its arrival may lie long before that of others.
     """
     arrived = sorted((other for other in window if other.place <= item.place), key=lambda other: other.place)
     if isinstance(spec, LastItems):
         return arrived[-spec.count :]
-    clock = max((other.time for other in items if other.seq <= item.seq), default=item.time)
-    since = max(item.arrived, clock - LATENESS) - spec.length
-    return [other for other in arrived if other.time > since]
+    return [
+        other
+        for other in arrived
+        if other.time > item.arrived - spec.length
+        and other.time > highest_clock(items, other.seq, item.seq) - LATENESS - spec.length
+    ]
 
 
 def partners(item: Item, window: Sequence[Item], predicate: JoinPredicate) -> list[int]:
@@ -534,7 +539,36 @@ def relates(predicate: JoinPredicate, item: Item, other: Item) -> bool:
 # Pattern joins
 
 LATENESS = timedelta(days=7)
-"""What is older than the latest item of all by more than a window and this is forgotten."""
+"""What is older than the clock by more than a window and this is forgotten."""
+STEP = timedelta(hours=12)
+"""What a step from one arrival to the next counts for at most."""
+TRUSTED_HOURS = 72
+
+
+def highest_clock(items: Iterable[Item], first: int, last: int) -> datetime:
+    """How far the clock ever was from one item to another: what is forgotten stays so when it goes back."""
+    clocks = clocks_of(tuple((item.seq, item.time, item.arrived) for item in items))
+    return max((clock for seq, clock in clocks if first <= seq <= last), default=LONG_AGO)
+
+
+@lru_cache(maxsize=64)
+def clocks_of(items: tuple[tuple[int, datetime, datetime], ...]) -> list[tuple[int, datetime]]:
+    """The clock at each item (its number, time and arrival): the latest time so far, but not later than what has surely
+    passed, which is the earliest arrival of the last three days of arrivals.
+
+    Those are counted by how far arrivals went on from the latest before; where they fall back, from there.
+    """
+    found: list[tuple[int, datetime]] = []
+    hours: list[int] = []
+    passed, latest, clock = timedelta(), items[0][2] if items else LONG_AGO, LONG_AGO
+    for place, (seq, time, arrived) in enumerate(items):
+        passed += min(max(arrived - latest, timedelta()), STEP)
+        latest = arrived if arrived < latest - STEP else max(arrived, latest)
+        hours.append(passed // timedelta(hours=1))
+        lately = [n for n in range(place + 1) if hours[n] > hours[place] - TRUSTED_HOURS]
+        clock = min(max(clock, time), *(items[n][2] for n in lately))
+        found.append((seq, clock))
+    return found
 
 
 def pattern_matches(
@@ -584,7 +618,7 @@ def _within(
     other: Item,
     lefts: set[Place],
     rights: set[Place],
-    items: Iterable[Item],
+    items: Sequence[Item],
 ) -> bool:
     """Whether two events are in order and near enough: by their times, or by how many events lie between."""
     last = event_place(node.left, documents)
@@ -594,8 +628,8 @@ def _within(
         return len(between) < node.window.count and (node.kind == "join" or last < other.place)
     time = max(document.time for document in documents)
     earlier = time if last < other.place else other.time
-    clock = max(item.time for item in items if item.seq <= max(last, other.place)[0])
-    if clock - earlier > node.window.length + LATENESS:
+    low, high = sorted((last, other.place))
+    if highest_clock(items, low[0], high[0]) - earlier > node.window.length + LATENESS:
         return False
     if node.kind == "followed by":
         return timedelta() < other.time - time <= node.window.length

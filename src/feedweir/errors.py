@@ -8,6 +8,7 @@ FeedweirError
 ├── LandingError         a segment of the landing log that is missing or damaged
 ├── DamagedFileError     a file of a log that is missing or not as it was written, by its path
 ├── CompiledSetError     a compiled set that is damaged or of another format
+├── WorkError            a query that would take too much work on one item: the feed's failure, the others go on
 ├── DeliveryError        a channel that refused, for now or for good
 ├── SettingsError        a setting that cannot be used
 └── StorageError         a data directory or a database that cannot be used as things are
@@ -106,6 +107,10 @@ class DamagedFileError(FeedweirError):
 
 class CompiledSetError(FeedweirError):
     """A compiled set that is damaged, or was written by another version."""
+
+
+class WorkError(FeedweirError):
+    """A query that would take more work on one item than any may."""
 
 
 class DeliveryError(FeedweirError):

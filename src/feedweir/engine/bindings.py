@@ -11,6 +11,7 @@ from lxml import etree
 
 from feedweir.items.model import Item
 from feedweir.items.tree import tree_of
+from feedweir.match.effort import Effort
 from feedweir.match.trees.steps import number_of
 from feedweir.plan.predicates import PatternNode, TreePattern
 
@@ -19,6 +20,9 @@ Way: TypeAlias = tuple[tuple[str, str], ...]
 
 MAX_WAYS = 10_000
 """A pattern such as //*->x[.//*->y] lies in a document in as many ways as that has pairs of nodes: so many are kept."""
+
+_NODE_STEPS, _VALUE_STEPS, _CHARACTERS_A_STEP = 10, 20, 100
+"""What looking at a node counts for, and what its text does."""
 
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "=": eq,
@@ -32,10 +36,10 @@ _XML = "http://www.w3.org/XML/1998/namespace"
 
 
 def bindings(pattern: TreePattern, item: Item, wanted: frozenset[str]) -> tuple[Way, ...]:
-    """The ways that differ in a wanted variable."""
+    """The ways that differ in a wanted variable. Branches are tried in every combination: steps are counted."""
     document = etree.Element("document")
     document.append(tree_of(item))
-    found = (_named(way, wanted) for way in _below(pattern.root, document))
+    found = (_named(way, wanted) for way in _below(pattern.root, document, Effort()))
     return tuple(dict.fromkeys(islice(found, MAX_WAYS)))
 
 
@@ -43,40 +47,43 @@ def _named(way: dict[str, str], wanted: frozenset[str]) -> Way:
     return tuple(sorted((variable, value) for variable, value in way.items() if variable in wanted))
 
 
-def _below(step: PatternNode, above: Any) -> Iterator[dict[str, str]]:
-    for node in _reached(step, above):
-        yield from _at(step, node)
+def _below(step: PatternNode, above: Any, effort: Effort) -> Iterator[dict[str, str]]:
+    for node in _reached(step, above, effort):
+        yield from _at(step, node, effort)
 
 
-def _at(step: PatternNode, node: Any) -> Iterator[dict[str, str]]:
+def _at(step: PatternNode, node: Any, effort: Effort) -> Iterator[dict[str, str]]:
     """The ways in which a step and its branches lie at a node: branches do not know of each other."""
     value = node if isinstance(node, str) else str(node.xpath("string()"))
+    effort.take(_VALUE_STEPS + len(value) // _CHARACTERS_A_STEP)
     if step.op is not None and step.value is not None and not _compares(value, step.op, step.value):
         return
     bound = {step.variable: value} if step.variable else {}
-    yield from _branches(step.children, node, bound)
+    yield from _branches(step.children, node, bound, effort)
 
 
 def _branches(
-    branches: tuple[PatternNode, ...], node: Any, bound: dict[str, str]
+    branches: tuple[PatternNode, ...], node: Any, bound: dict[str, str], effort: Effort
 ) -> Iterator[dict[str, str]]:
     if not branches:
         yield bound
         return
-    for way in _below(branches[0], node):
-        yield from _branches(branches[1:], node, {**bound, **way})
+    for way in _below(branches[0], node, effort):
+        yield from _branches(branches[1:], node, {**bound, **way}, effort)
 
 
-def _reached(step: PatternNode, above: Any) -> Iterator[Any]:
+def _reached(step: PatternNode, above: Any, effort: Effort) -> Iterator[Any]:
     if isinstance(above, str):
         return
     if step.name.startswith("@"):
         for owner in [above] if step.axis == "/" else above.iter(etree.Element):
+            effort.take(_NODE_STEPS)
             yield from _attributes(owner, step.name)
         return
     for node in (
         above.iterchildren(etree.Element) if step.axis == "/" else above.iterdescendants(etree.Element)
     ):
+        effort.take(_NODE_STEPS)
         if step.name in ("*", _element_name(node)):
             yield node
 

@@ -186,7 +186,7 @@ class BatchDocuments:
             time = time.copy()
             time[is_made] = [_microseconds(item.time) for item in items]
         columns = self._columns(rows, self._features)
-        return Documents(seqs, time, arrived, clock, is_made, columns, members)
+        return Documents(seqs, time, arrived, clock, is_made, columns, members, self._batch.times.peaks)
 
     def identities(self, rows: Longs) -> Longs:
         """Which items documents are wordings of, as keys."""

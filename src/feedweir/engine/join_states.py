@@ -15,11 +15,12 @@ from feedweir.engine.batches import Manifest
 from feedweir.engine.comparing import ReadTable
 from feedweir.engine.constructed import Construction
 from feedweir.engine.joined import JoinState
-from feedweir.engine.patterns import LONG_AGO, PatternRounds, PatternState
+from feedweir.engine.patterns import PatternRounds, PatternState
 from feedweir.engine.recalling import with_recalled
 from feedweir.errors import CompiledSetError
 from feedweir.join.annotation_state import WindowState
 from feedweir.join.annotation_store import WindowStore
+from feedweir.join.clock import Clock
 from feedweir.join.state import HistoryStore
 
 _log = logging.getLogger(__name__)
@@ -143,14 +144,14 @@ def forget_shards(directory: Path, living: Sequence[int]) -> None:
 
 def _note(state: PatternState) -> dict[str, Any]:
     parts = [[id_, list(one.made_of), one.xml, one.is_selected] for id_, one in sorted(state.parts.items())]
-    return {"clock": state.clock, "parts": parts}
+    return {"clock": state.clock.to_json(), "parts": parts}
 
 
-def _noted(note: Any) -> tuple[dict[int, Construction], int]:
+def _noted(note: Any) -> tuple[dict[int, Construction], Clock]:
     if not note:
-        return {}, LONG_AGO
+        return {}, Clock()
     parts = {
         id_: Construction(tuple(made_of), xml, is_selected)
         for id_, made_of, xml, is_selected in note["parts"]
     }
-    return parts, note["clock"]
+    return parts, Clock.from_json(note["clock"])

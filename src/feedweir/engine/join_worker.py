@@ -143,7 +143,7 @@ class JoinWorker:
         return JoinInput(
             number=manifest.upto,
             found=batch.streams.members(joins.found),
-            times=times_of(batch.times, max(state.patterns.clock, state.windows.clock)),
+            times=times_of(batch.times, state.patterns.clock),
             witnesses=self._witnesses.read(manifest, shard),
             items=batch.items,
             compared=batch.compared,

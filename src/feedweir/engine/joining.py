@@ -26,13 +26,16 @@ from feedweir.engine.joined import (
     late_rows,
     made_table,
 )
+from feedweir.engine.notices import setback_notices, told_of_feeds
 from feedweir.engine.pairs import pair_documents, pair_elements, pairs_of_feeds
 from feedweir.engine.patterns import PatternRounds, PatternState, document_batch, id_of
+from feedweir.errors import WorkError
 from feedweir.join.history import JoinState as LevelState
 from feedweir.join.results import Match
-from feedweir.match.meaning import holds
+from feedweir.match.meaning import Reading, holds
 from feedweir.plan.construct import holes_of
 from feedweir.plan.nodes import Block, Filter, Union
+from feedweir.plan.predicates import Predicate
 
 _log = logging.getLogger(__name__)
 
@@ -106,12 +109,13 @@ class _Step:
         match stream.node:
             case Filter(_, predicate) | Block(_, predicate, ""):
                 readings = self._documents.readings(inputs[0].rows.tolist())
-                return inputs[0].only(np.array([holds(predicate, one) for one in readings], np.bool_))
+                held = [self._is_held(stream, predicate, one) for one in readings]
+                return inputs[0].only(np.array(held, np.bool_))
             case Union():
                 return merged(inputs, self._documents.in_order)
             case Block() as block:
                 return self._rows(
-                    [one for row in inputs[0].rows.tolist() for one in self._selected(block, row)]
+                    [one for row in inputs[0].rows.tolist() for one in self._selected(stream, block, row)]
                 )
         raise TypeError(f"a {type(stream.node).__name__} gives no elements of its own")
 
@@ -119,10 +123,22 @@ class _Step:
         rows = np.array([self._documents.put(one) for one in made], np.int64)
         return Elements(self._documents.in_order(rows))
 
-    def _selected(self, block: Block, row: int) -> list[Construction]:
-        """The documents that SELECT makes of one document."""
+    def _is_held(self, stream: Stream, predicate: Predicate, reading: Reading) -> bool:
+        """Whether an item satisfies a predicate; where that would take too much work it does not, which is noted."""
+        try:
+            return holds(predicate, reading.rested())
+        except WorkError as error:
+            self._notices[stream.key] = f"item {reading.item.identity}: {error}"
+            return False
+
+    def _selected(self, stream: Stream, block: Block, row: int) -> list[Construction]:
+        """The documents that SELECT makes of one document; none where that would take too much work."""
         item = self._documents.item(row)
-        ways = bindings(block.pattern, item, frozenset(holes_of(block.select)))
+        try:
+            ways = bindings(block.pattern, item, frozenset(holes_of(block.select)))
+        except WorkError as error:
+            self._notices[stream.key] = f"item {item.identity}: {error}"
+            return []
         return [constructed([item], block.select, dict(way)) for way in ways]
 
     def annotate(self, round: int, depth: int) -> None:
@@ -197,14 +213,18 @@ class _Step:
         pairs = pairs_of_feeds(np.concatenate(self._pairs), self._joins.roots)
         late = late_rows(self._joins, self._late)
         patterns = self._patterns_after()
-        told = self._notices | self._stages.notices(patterns.clock) | self._failures
+        told = self._setback() | self._notices | self._stages.notices(patterns.clock.now) | self._failures
         return Joined(
             elements=in_order(element_table(feeds, documents), pair_elements(pairs)),
             annotations=annotation_table(feeds, late, documents, self._stages.names),
             made=in_order(made_table(feeds, documents), pair_documents(pairs)),
-            state=JoinState(patterns, self._stages.after(self._results, documents, patterns.clock)),
-            failures=tuple((feed, told[key]) for feed, key in self._joins.roots if key in told),
+            state=JoinState(patterns, self._stages.after(self._results, documents, patterns.clock.now)),
+            failures=tuple(told_of_feeds(self._joins, told)),
         )
+
+    def _setback(self) -> dict[int, str]:
+        times, lateness_us = self._batch.times, self._stages.logic.joins.bounds.lateness_us
+        return setback_notices(self._joins, self._state.clock, times.peaks, times.clock_us, lateness_us)
 
     def _patterns_after(self) -> PatternState:
         used = {
@@ -216,7 +236,7 @@ class _Step:
             if id_ < 0
         }
         parts = {id_: self._parts[id_] for id_ in sorted(used)}
-        return PatternState(self._levels, parts, max(self._state.clock, self._batch.times.latest))
+        return PatternState(self._levels, parts, self._batch.times.clock)
 
 
 def _told(error: Exception) -> str:

@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 
 from feedweir.engine.constructed import Construction, Place
 from feedweir.engine.join_plans import JoinSet, Stream
+from feedweir.engine.notices import late_notices
 from feedweir.engine.witnessing import WitnessRows, witnesses_of
 from feedweir.items.model import Item
 from feedweir.join.batch import DocumentBatch
+from feedweir.join.clock import LONG_AGO, Clock, clocks_of
 from feedweir.join.compiled import compile_joins
 from feedweir.join.history import JoinState
 from feedweir.join.process import JoinLogic
@@ -33,7 +35,6 @@ from feedweir.plan.nodes import Block, Feed, PatternJoin
 from feedweir.plan.predicates import TreePattern
 
 Longs = NDArray[np.int64]
-LONG_AGO = -(1 << 62)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,8 @@ class PatternState:
 
     levels: Mapping[str, JoinState] = field(default_factory=dict)
     parts: Mapping[int, Construction] = field(default_factory=dict)
-    clock: int = LONG_AGO
-    """The latest time of any item so far, in microseconds."""
+    clock: Clock = field(default_factory=Clock)
+    """After all items so far, of whatever stream."""
 
     def of_round(self, round: int) -> dict[str, JoinState]:
         """The levels of a round, under their names."""
@@ -57,23 +58,23 @@ class Times:
     seq: Longs
     time_us: Longs
     clock_us: Longs
+    peaks: Longs
+    """Where the clock went back, in the batch or before: rows (item, clock at it)."""
+    clock: Clock
+    """After the batch."""
 
     def at(self, seqs: Longs) -> tuple[Longs, Longs]:
         places = np.searchsorted(self.seq, seqs)
         return self.time_us[places], self.clock_us[places]
 
-    @property
-    def latest(self) -> int:
-        return int(self.clock_us[-1]) if len(self.clock_us) else LONG_AGO
 
-
-def times_of(items: pa.Table | pa.RecordBatch, clock: int) -> Times:
+def times_of(items: pa.Table | pa.RecordBatch, clock: Clock) -> Times:
     """Of items with `seq`, `published` and `arrived`; the clock was so before them."""
     seq, arrived = items.column("seq").to_numpy(), _microseconds(items.column("arrived"), None)
     time = np.minimum(_microseconds(items.column("published"), arrived), arrived)
     order = np.argsort(seq, kind="stable")
-    clocks = np.maximum(np.maximum.accumulate(time[order]), clock) if len(seq) else time
-    return Times(seq[order], time[order], clocks)
+    clocks = clocks_of(clock, seq[order], time[order], arrived[order])
+    return Times(seq[order], time[order], clocks.clock_us, clocks.peaks, clocks.after)
 
 
 def _microseconds(column: Any, missing: Longs | None) -> Longs:
@@ -169,7 +170,13 @@ class PatternRounds:
             {streams[place].key: told for place, told in many.items()}
             for many in (results.failures, results.notices)
         )
-        return RoundResults(found, pairs, states, failures, notices)
+        return RoundResults(found, pairs, states, failures, self._late(round, batch) | notices)
+
+    def _late(self, round: int, batch: DocumentBatch) -> dict[int, str]:
+        lateness_us = self._sets[round - 1].bounds.lateness_us
+        is_late = batch.time_us < batch.clocks(LONG_AGO) - lateness_us
+        members = {key: batch.members[stream_name(Feed(str(key)))] for key in self.inputs(round)}
+        return late_notices(self._streams[round - 1], members, is_late, lateness_us)
 
 
 def _of_round(states: Mapping[str, JoinState], round: int) -> dict[str, JoinState]:
@@ -231,4 +238,5 @@ def document_batch(
         sub=np.array(ranks, np.int64),
         ids=np.array([id_of(place) for place in places], np.int64),
         clock_us=clock,
+        peaks=times.peaks,
     )

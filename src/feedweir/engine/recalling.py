@@ -38,10 +38,11 @@ def with_recalled(
         return state
     known = [state, *others()]
     parts = {id_: one for other in reversed(known) for id_, one in other.parts.items()}
-    clock = max(one.clock for one in known)
+    # All have seen the end of one stream: who has seen the most of it knows best.
+    clock = max((one.clock for one in known), key=lambda one: one.passed)
     recall = Recall(
         [level for one in known for _, level in sorted(one.levels.items())],
-        clock,
+        clock.now,
         lambda ids: _witnesses(rounds.trees, ids, parts, read),
         after,
     )

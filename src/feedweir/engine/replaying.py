@@ -50,7 +50,7 @@ class Replay:
         given = JoinInput(
             number=len(self._seen),
             found=found,
-            times=times_of(batch, max(self._state.patterns.clock, self._state.windows.clock)),
+            times=times_of(batch, self._state.patterns.clock),
             witnesses=witnesses_in(self.rounds.trees, batch, witnessed.to_numpy()),
             items=self._items,
             compared=Compared(np.sort(batch.column("seq").to_numpy()), self.columns),

@@ -109,7 +109,7 @@ class _Explainer:
             return self.predicate(predicate)
         element = self.joined_as(node.input)
         readings = [Reading(item) for item in element.items] if element else [self.reading]
-        chosen = next((one for one in readings if holds(predicate, one)), readings[0])
+        chosen = next((one for one in readings if holds(predicate, one.rested())), readings[0])
         return replace(self, reading=chosen).predicate(predicate)
 
     def _makes_documents(self, node: Node) -> bool:
@@ -144,7 +144,7 @@ class _Explainer:
 
     def predicate(self, predicate: Predicate) -> Clause:
         """A boolean clause with its parts; an atom with the places where it found its words."""
-        is_true = holds(predicate, self.reading)
+        is_true = holds(predicate, self.reading.rested())
         match predicate:
             case And(inner) | Or(inner) | AtLeast(_, inner):
                 parts = tuple(map(self.predicate, inner))

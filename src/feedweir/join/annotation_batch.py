@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ class Documents:
     columns: Columns
     members: Mapping[int, Longs]
     """By stream its rows, ascending."""
+    peaks: Longs = field(default_factory=lambda: np.empty((0, 2), np.int64))
+    """Where the clock went back: rows (item, clock at it)."""
 
     def __len__(self) -> int:
         return len(self.seq)

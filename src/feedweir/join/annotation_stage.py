@@ -18,6 +18,7 @@ from feedweir.join.annotation_batch import Columns, Documents, StageResults, sta
 from feedweir.join.annotation_history import WindowHistory, rank_in_group
 from feedweir.join.annotation_index import FinderIndex, Pairs
 from feedweir.join.annotation_kernels import Far, Near
+from feedweir.join.clock import highest
 from feedweir.join.features import IDENTITY, Feature
 from feedweir.join.relations import holds, sides_of
 from feedweir.plan.predicates import Relates
@@ -179,7 +180,22 @@ class Stage:
             struck,
             room,
         )
-        return found, counts
+        peaks = self._documents.peaks
+        if not len(peaks) or not len(found):
+            return found, counts
+        kept = found[self._is_remembered(group, side, row[found[:, 1]], place[found[:, 1]], found[:, 0])]
+        is_whole = len(found) == counts.sum()
+        return kept, np.bincount(kept[:, 0], minlength=len(counts)) if is_whole else counts
+
+    def _is_remembered(
+        self, group: Group, side: _Side, row: Longs, place: Longs, join: Longs
+    ) -> NDArray[np.bool_]:
+        """Which pairs were not forgotten before the clock went back: the kernels know of the clock at the row only."""
+        documents, joins = self._documents, group.joins
+        kind = joins.kind[np.searchsorted(joins.start, join, "right") - 1]
+        clock = highest(documents.clock_us[row], documents.peaks, side.seq[place], documents.seq[row])
+        since = clock - self._joins.bounds.lateness_us - joins.length[join]
+        return np.asarray((kind != kernels.TIME) | (side.far.time[place] > since))
 
     def _told_of(self, group: Group, side: _Side, rows: Longs, places: Longs, pairs: Longs) -> Longs:
         """(key, row, partner) of what joins want; of stories also what `Told` says more."""

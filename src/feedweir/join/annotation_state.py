@@ -17,12 +17,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from feedweir.join.clock import LONG_AGO
 from feedweir.join.features import Feature, Ragged, from_arrow, to_arrow
 
 Longs = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-LONG_AGO = -(1 << 62)
 NEVER = 1 << 62
 _MERGE = 4
 """As many segments of about one size become one: rows are rewritten a few times each, and few segments remain."""
@@ -110,7 +110,7 @@ class WindowState:
 
     segments: tuple[WindowSegment, ...] = ()
     clock: int = LONG_AGO
-    """The latest time of any item so far, in microseconds."""
+    """At the last item so far, in microseconds (`join.clock`)."""
     streams: tuple[int, ...] = ()
     """Those that were under windows; of any other nothing can be known."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -44,7 +44,8 @@ class DocumentBatch:
     """Documents in the order of the stream: by `seq`, and by `sub` where several stand at one number.
 
     `members` says for each stream (by `query.stream_name`) which rows are in it. `ids` are what matches report, the
-    numbers themselves unless others are given; `clock_us` is the clock at each row when the batch is not all that came.
+    numbers themselves unless others are given; `clock_us` is the clock at each row (`join.clock`), or the latest time
+    so far when it is not given; `peaks` are where it went back, in the batch or before.
     """
 
     seq: Longs
@@ -54,6 +55,7 @@ class DocumentBatch:
     sub: Longs | None = None
     ids: Longs | None = None
     clock_us: Longs | None = None
+    peaks: Longs = field(default_factory=lambda: np.empty((0, 2), np.int64))
 
     def __len__(self) -> int:
         return len(self.seq)
@@ -64,5 +66,4 @@ class DocumentBatch:
 
     def clocks(self, before: int) -> Longs:
         """The clock at each row, given the clock before them."""
-        times = self.time_us if self.clock_us is None else self.clock_us
-        return running_clock(times, before)
+        return running_clock(self.time_us, before) if self.clock_us is None else self.clock_us

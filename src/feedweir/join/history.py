@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from feedweir.join.clock import LONG_AGO
 from feedweir.join.rows import BindingRows, concatenated, no_rows
 from feedweir.join.segments import Segment
 
@@ -36,10 +37,13 @@ class JoinState:
 
     segments: tuple[Segment, ...] = ()
     next_number: int = 0
-    clock: int = -(1 << 62)
+    clock: int = LONG_AGO
+    """At the last document."""
     last_batch: int = -1
     asked: Asked = Asked()
     """Of every document that it holds of these streams it has these variables."""
+    latest: int = LONG_AGO
+    """No document so far has a later time."""
 
     @property
     def documents(self) -> int:
@@ -90,6 +94,16 @@ class JoinState:
         place[distinct] = np.arange(len(distinct), dtype=np.int32)
         return self.sequence(distinct + low)[0][place[numbers - low]]
 
+    def times(self, numbers: Longs) -> Longs:
+        """The times of documents by number; of those that are not held long ago."""
+        found = np.full(len(numbers), LONG_AGO, np.int64)
+        for segment in self.segments:
+            if len(segment.number):
+                at = np.minimum(np.searchsorted(segment.number, numbers), len(segment.number) - 1)
+                here = segment.number[at] == numbers
+                found[here] = segment.time[at[here]]
+        return found
+
     def time_of(self, number: int) -> int:
         for segment in self.segments:
             at = int(np.searchsorted(segment.number, number))
@@ -132,7 +146,8 @@ def extended(state: JoinState, segment: Segment, clock: int, asked: Asked) -> Jo
     """The state with the segment of one more batch, of which this was taken in."""
     count = len(segment.number)
     segments = (*state.segments, segment) if count else state.segments
-    return JoinState(segments, state.next_number + count, clock, segment.last, asked)
+    latest = max(state.latest, int(segment.time.max(initial=LONG_AGO)))
+    return JoinState(segments, state.next_number + count, clock, segment.last, asked, latest)
 
 
 def compacted(state: JoinState, reach: Reach) -> JoinState:

@@ -21,11 +21,12 @@ from feedweir.join.evaluate import Evaluator, Found
 from feedweir.join.evaluate_kernels import Documents
 from feedweir.join.history import JoinState, compacted, extended, states_named
 from feedweir.join.intake import Texts, intake
-from feedweir.join.reach import cut_short, reach_of, within_counts, without_own_parts
+from feedweir.join.reach import cut_short, reach_of, within_counts, within_memory, without_own_parts
 from feedweir.join.reading import LevelInput, inner_rows, input_of, joined_texts, segment_of
 from feedweir.join.recall import Recall, asked_by, forgetting, lacking, recalled_batch, remembered
 from feedweir.join.results import JoinResults, LevelResults
 from feedweir.join.rows import BindingRows, concatenated
+from feedweir.join.windows import running_clock
 from feedweir.plan.predicates import TreePattern
 
 Longs = NDArray[np.int64]
@@ -103,7 +104,7 @@ class JoinLogic:
             given = input_of(level, batch, ())
             rows, texts = self._rows(level, batch, given, before.next_number)
             segment = segment_of(level, recall.number, given, rows, texts, before.next_number)
-            after[name] = extended(before, segment, max(recall.clock, before.clock), before.asked)
+            after[name] = extended(before, segment, recall.clock, before.asked)
         return after
 
     def saved(self, states: Mapping[str, JoinState], mapped: Mapping[str, JoinState]) -> None:
@@ -146,13 +147,14 @@ class JoinLogic:
         numbers = segment.number
         cache.view.prepare(np.unique(rows.value), lambda values: before.of_values(values, 1))
         cache.view.append(rows)
-        documents = Documents(numbers, given.time, clock, given.time < clock)
+        is_late = given.time < running_clock(given.time, before.latest)
+        documents = Documents(numbers, given.time, clock, is_late)
         oldest = state.oldest
         evaluation = evaluator.run(evaluator.rows(rows, numbers), documents, cache.view, oldest)
+        lateness = self.joins.bounds.lateness_us
+        near = (within_memory(one, level, state, batch.peaks, lateness) for one in evaluation.found)
         found = [
-            kept
-            for one in evaluation.found
-            if len(kept := without_own_parts(within_counts(one, level, state), state))
+            kept for one in near if len(kept := without_own_parts(within_counts(one, level, state), state))
         ]
         cache.view.trim(oldest)
         cache.state = state

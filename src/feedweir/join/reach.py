@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from feedweir.join.clock import LONG_AGO, highest
 from feedweir.join.compiled import Level, Relation
 from feedweir.join.evaluate import Found
 from feedweir.join.history import JoinState, Reach
@@ -72,6 +73,23 @@ def _documents_back(numbers: Longs, later: Longs, earlier: Longs, _state: JoinSt
     place = np.searchsorted(numbers, earlier)
     held = np.append(numbers, FOREVER)[place] == earlier
     return np.where(held, np.searchsorted(numbers, later) - place, FOREVER)
+
+
+def within_memory(found: Found, level: Level, state: JoinState, peaks: Longs, lateness_us: int) -> Found:
+    """Without what was forgotten before the clock went back: kernels know of the clock at the later document only."""
+    relation = level.relations[found.relation]
+    is_timed = relation.mode[found.row] < 2
+    if not len(peaks) or not is_timed.any():
+        return found
+    earlier, later = np.minimum(found.left, found.right), np.maximum(found.left, found.right)
+    first, last = state.sequence(earlier)[0], state.sequence(later)[0]
+    clock = highest(np.full(len(found), LONG_AGO), peaks, first, last)
+    needed = np.where(
+        is_timed, np.maximum(found.needed, clock - state.times(earlier) - lateness_us), found.needed
+    )
+    kept = ~is_timed | ((first >= 0) & (needed <= relation.length[found.row]))
+    remembered = Found(found.relation, found.row, found.left, found.right, needed, found.paths, found.values)
+    return remembered.take(kept)
 
 
 def reach_of(level: Level, state: JoinState, bounds: JoinBounds) -> Reach:

@@ -147,7 +147,8 @@ class HistoryStore:
         asked = level.get("asked", {})
         assert isinstance(asked, dict)
         taken = Asked(**{name: frozenset(numbers) for name, numbers in asked.items()})
-        return JoinState(segments, next_number, clock, last, taken)
+        # Older states call the latest time their clock.
+        return JoinState(segments, next_number, clock, last, taken, int(str(level.get("latest", clock))))
 
 
 def _described(state: JoinState) -> dict[str, object]:
@@ -155,6 +156,7 @@ def _described(state: JoinState) -> dict[str, object]:
         "segments": [stem_of(segment) for segment in state.segments],
         "next_number": state.next_number,
         "clock": state.clock,
+        "latest": state.latest,
         "last_batch": state.last_batch,
         "asked": {
             "streams": sorted(state.asked.streams),

@@ -1,11 +1,12 @@
 """What a window means here, as numbers.
 
-Documents are taken in sequence order. The *clock* at a document is the latest time of any item up to and including it,
-of whatever stream, so that queries do not depend on each other. Let p and c be two documents, c the later in sequence.
+Documents are taken in sequence order. The *clock* at a document follows from all items up to it, of whatever stream
+(`join.clock`), so that queries do not depend on each other; it may go back. Let p and c be two documents, c the later
+in sequence.
 
 - A time window T holds when 0 < t2 - t1 <= T (`FOLLOWED BY`) or |t2 - t1| <= T (`JOIN`), by item times, whichever of
-  the two arrived first. So that state is bounded, p must also not be older than the clock at c by more than
-  T + `lateness`: an item that arrives later than that finds only what is still remembered.
+  the two arrived first. So that state is bounded, p must also not be older by more than T + `lateness` than the clock
+  was at any document from p to c: an item that arrives later than that finds only what is still remembered.
 - A window of n documents holds when p is one of the last n documents of its stream before c; with `FOLLOWED BY` the
   left document is p. Item times play no part.
 - No document joins itself. Whatever the window, p is at most `max_documents` documents back.
@@ -73,5 +74,5 @@ def window_code(kind: str, window: WindowSpec | None) -> tuple[int, int]:
 
 
 def running_clock(times: Longs, clock: int) -> Longs:
-    """The clock at each document, given the clock before them."""
+    """The latest time at each document, given the latest before them."""
     return np.maximum(np.maximum.accumulate(times), clock) if len(times) else times

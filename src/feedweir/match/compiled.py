@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from feedweir.errors import CompiledSetError
+from feedweir.errors import CompiledSetError, WorkError
 from feedweir.items.model import Item
 from feedweir.items.schema import batch_of, items_of
 from feedweir.match.arrays import Array, frozen
@@ -248,7 +248,9 @@ class IndexedSet:
             if row not in readings:
                 readings = {row: Reading(next(items_of(items.slice(row, 1))))}
             try:
-                held[number] = holds(whole_predicate(self._queries.query(query)), readings[row])
+                held[number] = holds(whole_predicate(self._queries.query(query)), readings[row].rested())
+            except WorkError as error:
+                failures[int(self.index.keys[query])] = f"item {readings[row].item.identity}: {error}"
             except Exception as error:  # whatever one query does, the others are answered
                 failures[int(self.index.keys[query])] = f"{type(error).__name__}: {error}"
         kept = pairs[held].astype(np.int32)

@@ -49,7 +49,7 @@ def explained(queries: list[tuple[Query, list[Finder]]], item: Item) -> Explanat
 
 def _explained(query: Query, finders: list[Finder], reading: Reading) -> Explanation:
     predicate = whole_predicate(query)
-    is_match = holds(predicate, reading)
+    is_match = holds(predicate, reading.rested())
     candidate_by = next((finder.name for finder in finders if finder.is_satisfied), "")
     return Explanation(
         is_match=is_match,
@@ -64,7 +64,7 @@ def refusing(predicate: Predicate, reading: Reading) -> Predicate:
     """The smallest part of a predicate that explains why it does not hold."""
     match predicate:
         case And(parts):
-            return refusing(next(part for part in parts if not holds(part, reading)), reading)
+            return refusing(next(part for part in parts if not holds(part, reading.rested())), reading)
         case Or((part,)):
             return refusing(part, reading)
         case Contains(attribute, terms, at_least) if at_least == len(terms) > 1:

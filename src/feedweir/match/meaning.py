@@ -17,6 +17,7 @@ from feedweir.items.attributes import WHOLE_TEXT, AttributeType, attribute_named
 from feedweir.items.links import canonical_url, domains_of, host_of, is_host, openings_of
 from feedweir.items.model import Item
 from feedweir.items.text import fold, words, words_of_html
+from feedweir.match.effort import Effort
 from feedweir.match.patterns import Patterns
 from feedweir.plan.predicates import (
     And,
@@ -38,6 +39,8 @@ from feedweir.plan.predicates import (
     TreePattern,
 )
 
+_BETWEEN = "\n"
+_WORDS_A_STEP = 10
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
@@ -47,8 +50,14 @@ class Reading:
     def __init__(self, item: Item) -> None:
         self.item = item
         self.patterns = Patterns(item)
+        self.effort = Effort()
         self._texts: dict[str | None, tuple[tuple[str, ...], ...]] = {}
         self._bags: dict[str | None, frozenset[str]] = {}
+
+    def rested(self) -> Reading:
+        """The same for another query, which has as many steps as any."""
+        self.effort = Effort()
+        return self
 
     def texts(self, attribute: str | None) -> tuple[tuple[str, ...], ...]:
         """The words of every value of an attribute, one tuple a value; of the whole item when it is None."""
@@ -89,7 +98,7 @@ def holds(predicate: Predicate, item: Item | Reading) -> bool:
         case AtLeast(count, parts):
             return sum(holds(part, reading) for part in parts) >= count
         case Contains(attribute, terms, at_least):
-            return sum(has_term(term, reading.texts(attribute)) for term in terms) >= at_least
+            return sum(_contains(term, attribute, reading) for term in terms) >= at_least
         case Compare(attribute, "!=", value, part):
             return not holds(Compare(attribute, "=", value, part), reading)
         case Compare(attribute, op, value, part):
@@ -107,7 +116,20 @@ def holds(predicate: Predicate, item: Item | Reading) -> bool:
         case FromFeeds(names):
             return reading.item.source in names
         case TreePattern() | GraphPattern():
-            return reading.patterns.has(predicate)
+            return reading.patterns.has(predicate, reading.effort)
+
+
+def _contains(term: Term, attribute: str | None, reading: Reading) -> bool:
+    """As `has_term`; only where all whole words of a term are in the bag the texts are looked through."""
+    wanted = term_words(term)
+    whole = wanted[:-1] if term.is_prefix else wanted
+    if not wanted or not reading.bag(attribute).issuperset(whole):
+        return False
+    if len(wanted) == 1 and not term.is_prefix:
+        return True
+    texts = reading.texts(attribute)
+    reading.effort.take(len(wanted) + sum(map(len, texts)) // _WORDS_A_STEP)
+    return has_term(term, texts)
 
 
 def has_term(term: Term, texts: Sequence[Sequence[str]]) -> bool:
@@ -118,18 +140,10 @@ def has_term(term: Term, texts: Sequence[Sequence[str]]) -> bool:
 
 def stands_at(wanted: Sequence[str], is_prefix: bool, text: Sequence[str]) -> int:
     """Where the wanted words stand in a text, -1 when they do not; a prefix opens the last one."""
-    for at in range(len(text) - len(wanted) + 1):
-        if _stand_here(wanted, is_prefix, text, at):
-            return at
-    return -1
-
-
-def _stand_here(wanted: Sequence[str], is_prefix: bool, text: Sequence[str], at: int) -> bool:
-    last = len(wanted) - 1
-    if any(text[at + offset] != wanted[offset] for offset in range(last)):
-        return False
-    word = text[at + last]
-    return word.startswith(wanted[last]) if is_prefix else word == wanted[last]
+    # Texts are searched in linear time, however often their words repeat; no word has the character between them.
+    laid_out = _BETWEEN.join(("", *text, ""))
+    at = laid_out.find(_BETWEEN.join(("", *wanted)) + ("" if is_prefix else _BETWEEN))
+    return laid_out.count(_BETWEEN, 0, at) if at >= 0 else -1
 
 
 @lru_cache(maxsize=65536)
