@@ -141,7 +141,7 @@ class Prober:
             rounds += 1
             for path in ("/healthz", "/metrics", "/feeds/River.json?limit=20", "/readyz"):
                 self._probe(path, lambda path=path: self._house.get(path, PROBE_TIMEOUT_S))  # type: ignore[misc]
-            if rounds % 10 == 0:
+            if rounds % 5 == 0:
                 self._probe(
                     "/v1/search", lambda: self._house.get("/v1/search?q=river&limit=5", PROBE_TIMEOUT_S)
                 )

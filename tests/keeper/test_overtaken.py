@@ -63,6 +63,14 @@ def test_a_backtest_finds_everything(questions: Questions) -> None:
     assert questions.backtest("from Post where title contains 'river'").hits == BATCHES
 
 
+def test_files_that_are_taken_in_before_their_turn_are_read_all_the_same(weir: Weir) -> None:
+    tables = weir.store.item_tables(weir.store.manifests())
+    compact(Store(weir.directory.root))
+    assert [table["title"].to_pylist() for table in tables] == [
+        [f"river {n}"] for n in reversed(range(BATCHES))
+    ]
+
+
 def test_an_item_is_found_by_its_guid(questions: Questions) -> None:
     assert questions.item("0").title == "river 0"
 

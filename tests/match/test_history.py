@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -42,6 +43,19 @@ def test_the_newest_come_first_with_counts_of_all(tmp_path: Path) -> None:
     assert [item.seq for item in found.items] == [29, 27, 25, 23]
     assert (found.found, found.searched) == (15, 30)
     assert found.per_day == ((date(2026, 1, 1), 12), (date(2026, 1, 2), 3))
+
+
+def test_what_is_taken_away_while_it_is_searched_is_searched_all_the_same(tmp_path: Path) -> None:
+    class Fleeting(list[Path]):
+        """Files that are gone as soon as all were opened."""
+
+        def __reversed__(self) -> Iterator[Path]:
+            yield from super().__reversed__()
+            for path in self:
+                path.unlink()
+
+    found = look_back(STORM, Fleeting(stored(tmp_path)))
+    assert (found.found, found.searched, found.skipped) == (15, 30, ())
 
 
 def test_the_search_can_be_bounded(tmp_path: Path) -> None:

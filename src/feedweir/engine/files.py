@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 from feedweir import seals
 from feedweir.errors import DamagedFileError
 
-_PATIENCE = 3
+_PATIENCE = 10
+"""There may be several compactions in a row."""
 T = TypeVar("T")
 
 
@@ -83,6 +84,18 @@ def read_parquet(
         raise
     except (pa.ArrowException, OSError) as error:
         raise DamagedFileError(path, str(error)) from error
+
+
+def read_held_parquet(path: Path, file: IO[bytes]) -> pa.Table:
+    """A Parquet file that was opened before, and that a compaction may have taken in since."""
+    with file:
+        # Whoever takes a file in has looked at every byte of it.
+        with suppress(FileNotFoundError):
+            seals.INSPECTOR.check(path)
+        try:
+            return pq.ParquetFile(file).read()
+        except (pa.ArrowException, OSError) as error:
+            raise DamagedFileError(path, str(error)) from error
 
 
 def replace_json(path: Path, value: dict[str, Any]) -> None:

@@ -133,11 +133,8 @@ def _newest(store: Store, items: int) -> tuple[list[Manifest], int | None]:
 
 def _found(plan: Node, manifests: list[Manifest], store: Store, after: int | None) -> Iterator[Hits]:
     """What each batch brings, oldest first; only items after a number are asked about."""
-    batches = (
-        batch
-        for manifest in manifests
-        for batch in store.item_table([manifest]).combine_chunks().to_batches()
-    )
+    tables = store.item_tables(manifests)
+    batches = (batch for table in tables for batch in table.combine_chunks().to_batches())
     for hits in replay(plan, batches):
         yield hits if after is None else _later(hits, after)
 

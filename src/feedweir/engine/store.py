@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import IO, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from feedweir.engine.directory import NEWEST, latest_batch
 from feedweir.engine.files import (
     again_if_gone,
     open_arrow,
+    read_held_parquet,
     read_parquet,
     replace_arrow,
     replace_parquet,
@@ -294,6 +295,24 @@ class Store:
         tables = [nothing, *(self.opened(self._items / name, read, nothing) for name in names)]
         return pa.concat_tables(tables).sort_by("seq")
 
+    def item_tables(self, manifests: Sequence[Manifest]) -> Iterator[pa.Table]:
+        """The items of each of some batches, in the order of the stream.
+
+        All files are opened before the first is read: the last one's turn may come late, and a compaction may have
+        taken it in by then.
+        """
+        held = [
+            [(path, self.opened(path, _held, None)) for path in map(self._items.joinpath, one.item_files)]
+            for one in manifests
+        ]
+        return map(self._held_table, held)
+
+    def _held_table(self, files: Sequence[tuple[Path, IO[bytes] | None]]) -> pa.Table:
+        nothing = ITEM_SCHEMA.empty_table()
+        reads = ((path, partial(read_held_parquet, file=file)) for path, file in files if file is not None)
+        tables = [nothing, *(self.opened(path, read, nothing) for path, read in reads)]
+        return pa.concat_tables(tables).sort_by("seq")
+
     def _items_of(self, manifest: Manifest, seqs: list[int], arrived_after: datetime | None) -> pa.Table:
         paths = [self._items / name for name in manifest.item_files]
         wanted = pc.field("seq").isin(seqs)
@@ -342,6 +361,10 @@ def trouble_with(path: Path) -> str:
     except DamagedFileError as error:
         return error.reason
     return ""
+
+
+def _held(path: Path) -> IO[bytes] | None:
+    return path.open("rb")
 
 
 def _is_sound(path: Path) -> bool:

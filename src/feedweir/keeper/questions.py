@@ -84,10 +84,12 @@ class Questions:
         found = self.item(item)
 
         def joined_as(node: Node) -> StoredElement | None:
-            return element_at(expand(node, names.plan_of), self._store, found.seq)
+            plan = expand(node, names.plan_of)
+            return again_if_gone(lambda: element_at(plan, self._store, found.seq))
 
         def told_before(node: Node) -> Item | None:
-            first = first_teller(expand(node, names.plan_of), self._store, found.seq)
+            plan = expand(node, names.plan_of)
+            first = again_if_gone(lambda: first_teller(plan, self._store, found.seq))
             return None if first is None else self._where("seq", first)
 
         told = why(plan, found, names.plan_of, joined_as, told_before)

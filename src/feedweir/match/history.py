@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -71,16 +72,23 @@ def look_back(
 
 
 def _batches(files: Sequence[Path], skipped: list[str]) -> Iterator[pa.RecordBatch]:
-    """The row groups of files from the last of the last file to the first of the first; damaged files are named."""
-    for path in reversed(files):
+    """The row groups of files from the last of the last file to the first of the first; damaged files are named.
+
+    All are opened before the first is read: whoever takes one away meanwhile has put what it held elsewhere.
+    """
+    with ExitStack() as stack:
+        opened = [(path, stack.enter_context(path.open("rb"))) for path in reversed(files)]
+        yield from _newest_groups(opened, skipped)
+
+
+def _newest_groups(opened: Sequence[tuple[Path, IO[bytes]]], skipped: list[str]) -> Iterator[pa.RecordBatch]:
+    for path, held in opened:
         try:
-            with pq.ParquetFile(path) as file:
+            with pq.ParquetFile(held) as file:
                 for group in reversed(range(file.num_row_groups)):
                     table = file.read_row_group(group).select(ITEM_SCHEMA.names).cast(ITEM_SCHEMA)
                     batches = _newest_first(table).to_batches(max_chunksize=_ROWS_PER_BATCH)
                     yield from batches
-        except FileNotFoundError:
-            raise  # it is not damaged: what it held lies elsewhere by now
         except (OSError, pa.ArrowException) as error:
             skipped.append(f"{path.name}: {error}")
 
