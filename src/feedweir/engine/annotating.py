@@ -37,7 +37,9 @@ class Late:
     partner: int
 
 
-TOO_MANY = "it would find too many partners in one batch: ask for more in common, or take a shorter window"
+TOO_MANY = (
+    "it would find or try too many partners in one batch: ask for more in common, or take a shorter window"
+)
 
 
 @dataclass(frozen=True, slots=True)

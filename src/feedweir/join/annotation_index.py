@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +28,12 @@ class Pairs:
 
     def only(self, is_kept: NDArray[np.bool_]) -> Pairs:
         return Pairs(self.row[is_kept], self.number[is_kept], self.similarity[is_kept])
+
+
+def joined_pairs(parts: Sequence[Pairs]) -> Pairs:
+    none = Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+    columns = ([getattr(one, name) for one in (none, *parts)] for name in ("row", "number", "similarity"))
+    return Pairs(*(np.concatenate(column) for column in columns))
 
 
 class EqualityIndex:

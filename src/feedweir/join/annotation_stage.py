@@ -16,7 +16,7 @@ from feedweir.join import annotation_kernels as kernels
 from feedweir.join.annotation import AnnotationSet, Group
 from feedweir.join.annotation_batch import Columns, Documents, StageResults, stage_results
 from feedweir.join.annotation_history import WindowHistory, rank_in_group
-from feedweir.join.annotation_index import FinderIndex, Pairs
+from feedweir.join.annotation_index import FinderIndex, Pairs, joined_pairs
 from feedweir.join.annotation_kernels import Far, Near
 from feedweir.join.clock import highest
 from feedweir.join.features import IDENTITY, Feature
@@ -27,6 +27,8 @@ Longs = NDArray[np.int64]
 
 _AT_ONCE = 1_000_000
 """Pairs that are looked at together."""
+_HELD = 4 * _AT_ONCE
+"""Similar pairs that are held for all groups; where there are more, each group looks for its own, piece by piece."""
 
 
 @dataclass(slots=True)
@@ -38,7 +40,8 @@ class _Side:
     columns: Columns
     index: FinderIndex
     is_own: bool
-    similar: dict[tuple[Feature, Feature], Pairs] = field(default_factory=dict)
+    similar: dict[tuple[Feature, Feature], Pairs | None] = field(default_factory=dict)
+    """What is alike, by what is compared; None where that is too much to be held."""
 
     def candidates(
         self, group: Group, own: Columns, everyone: Longs, rows: Longs
@@ -47,29 +50,50 @@ class _Side:
         if group.finders is None:
             yield from self._whole(group, rows)
             return
-        alike = [self._similar(atom, own, everyone) for atom in group.finders if atom.op == "similar"]
+        alike = [atom for atom in group.finders if atom.op == "similar"]
+        held = [(atom, self._similar(atom, own, everyone)) for atom in alike]
         equal = {sides_of(atom): None for atom in group.finders if atom.op != "similar"}
-        for some in self._pieces(list(equal), own, rows):
+        most = len(self.seq) if any(pairs is None for _, pairs in held) else 0
+        for some in self._pieces(list(equal), own, rows, most):
             is_asked = np.zeros(int(everyone[-1]) + 1, np.bool_)
             is_asked[some] = True
-            found = [pairs.only(is_asked[pairs.row]) for pairs in alike]
+            found = [self._alike(atom, pairs, own, some, is_asked) for atom, pairs in held]
             found += [self._found(sides, own, some) for sides in equal]
             yield _each_once(found, len(self.seq))
 
-    def _similar(self, atom: Relates, own: Columns, everyone: Longs) -> Pairs:
-        """The pairs of all thresholds are found together, and once for all groups."""
+    def _similar(self, atom: Relates, own: Columns, everyone: Longs) -> Pairs | None:
+        """The pairs of all thresholds are found together, and once for all groups, unless they are too many."""
         sides = sides_of(atom)
         if sides not in self.similar:
-            self.similar[sides] = self._found(sides, own, everyone)
-        pairs = self.similar[sides]
-        return pairs.only(pairs.similarity >= atom.threshold)
+            self.similar[sides] = self._all_similar(sides, own, everyone)
+        return self.similar[sides]
+
+    def _all_similar(self, sides: tuple[Feature, Feature], own: Columns, everyone: Longs) -> Pairs | None:
+        parts: list[Pairs] = []
+        # Mostly few are similar: very small pieces would cost more than they save.
+        for some in self._pieces([], own, everyone, len(self.seq) // 16):
+            parts.append(self._found(sides, own, some))
+            if sum(len(part.row) for part in parts) > _HELD:
+                return None
+        return joined_pairs(parts)
+
+    def _alike(
+        self, atom: Relates, pairs: Pairs | None, own: Columns, some: Longs, is_asked: NDArray[np.bool_]
+    ) -> Pairs:
+        """The similar pairs of some rows: of all that are held, or looked for again."""
+        if pairs is None:
+            found = self._found(sides_of(atom), own, some)
+            return found.only(found.similarity >= atom.threshold)
+        return pairs.only(is_asked[pairs.row] & (pairs.similarity >= atom.threshold))
 
     def _found(self, sides: tuple[Feature, Feature], own: Columns, rows: Longs) -> Pairs:
         return self.index.pairs(sides, own[sides[0]].take(rows), rows, rows if self.is_own else None)
 
-    def _pieces(self, equal: Sequence[tuple[Feature, Feature]], own: Columns, rows: Longs) -> Iterator[Longs]:
-        """Rows, so few at a time that they have a bounded number of equal ones."""
-        counts = np.zeros(len(rows), np.int64)
+    def _pieces(
+        self, equal: Sequence[tuple[Feature, Feature]], own: Columns, rows: Longs, most: int = 0
+    ) -> Iterator[Longs]:
+        """Rows, so few at a time that their pairs are bounded: those with equal ones, and at most so many more each."""
+        counts = np.full(len(rows), most, np.int64)
         for sides in equal:
             counts += self.index.counts(sides, own[sides[0]].take(rows))
         stops = np.flatnonzero(np.diff(np.cumsum(counts) // _AT_ONCE)) + 1
@@ -89,7 +113,9 @@ class _Side:
 
 def _each_once(found: Sequence[Pairs], size: int) -> tuple[Longs, Longs]:
     none = np.empty(0, np.int64)
-    codes = np.unique(np.concatenate([none, *(pairs.row * size + pairs.number for pairs in found)]))
+    # Sorting millions is ten times as fast as `unique`, which hashes them.
+    codes = np.sort(np.concatenate([none, *(pairs.row * size + pairs.number for pairs in found)]))
+    codes = codes[np.append(True, codes[1:] != codes[:-1])[: len(codes)]]
     return codes // max(size, 1), codes % max(size, 1)
 
 
@@ -125,10 +151,14 @@ class Stage:
         struck = np.zeros(len(group.keys), np.bool_)
         found: list[Longs] = []
         rows = self._rows_of(group)
+        tried = 0
         for side in self._sides:
             if not len(rows) or not len(side.seq):
                 continue
             for row, place in side.candidates(group, self._documents.columns, self._everyone, rows):
+                tried += len(row)
+                if tried > self._joins.bounds.max_steps:
+                    return [], np.ones(len(group.keys), np.bool_)
                 row, place = self._related(group, side, row, place)
                 left = room - sum(map(len, found))
                 pairs, counts = self._wanted(group, side, row, place, struck, left)

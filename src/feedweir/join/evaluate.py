@@ -106,13 +106,25 @@ class Evaluator:
         self, numbers: range, rows: Rows, documents: Documents, cache: ViewCache, oldest: int
     ) -> Evaluation:
         found: dict[int, list[Found]] = {number: [] for number in numbers}
-        struck = {number: np.zeros(len(self._prepared[number].relation.mode), np.bool_) for number in numbers}
+        sizes_of = {number: len(self._prepared[number].relation.mode) for number in numbers}
+        struck = {number: np.zeros(size, np.bool_) for number, size in sizes_of.items()}
+        spent = {number: np.zeros(size, np.int64) for number, size in sizes_of.items()}
         room = self.bounds.max_found
         for met, sizes in self._groups(rows, documents, cache, 0, len(documents.number)):
             sides = self._sides(sizes)
             for number in numbers:
                 more = self._template(
-                    number, sides, met, sizes, rows, documents, cache, oldest, room, struck[number]
+                    number,
+                    sides,
+                    met,
+                    sizes,
+                    rows,
+                    documents,
+                    cache,
+                    oldest,
+                    room,
+                    struck[number],
+                    spent[number],
                 )
                 held = self._results(number, found[number])
                 found[number] = [one.without(struck[number]) for one in (*found[number], *more)]
@@ -162,8 +174,9 @@ class Evaluator:
         oldest: int,
         room: int,
         struck: NDArray[np.bool_],
+        spent: Longs,
     ) -> list[Found]:
-        """The matches of a template; rows of R_T whose matches find no room are struck."""
+        """The matches of a template; rows of R_T whose matches find no room, or that take too long, are struck."""
         prepared = self._prepared[number]
         wants_all = bool(prepared.relation.template.outputs)
         found: list[Found] = []
@@ -177,6 +190,7 @@ class Evaluator:
                 kinds = relation.kinds[active, starts[active]]
                 order = np.argsort(kinds, kind="stable")
                 begins_ptr = np.searchsorted(kinds[order], np.arange(len(sizes) + 1)).astype(np.int64)
+                tried = spent.copy()
                 matches, ways = kernels.conjunctive(
                     relation,
                     begins_ptr,
@@ -194,10 +208,14 @@ class Evaluator:
                     self.bounds.max_documents,
                     wants_all,
                     room,
+                    tried,
+                    self.bounds.max_steps,
                 )
+                struck |= tried > self.bounds.max_steps
                 results = np.bincount(matches[:, 0], minlength=len(struck)) * prepared.members
                 if results.sum() <= room:
                     room -= int(results.sum())
+                    spent[:] = tried
                     found.append(self._found(number, near, matches, ways, rows, documents, cache))
                     break
                 _strike(struck, results, room)

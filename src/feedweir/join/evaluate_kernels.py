@@ -140,21 +140,24 @@ def _agrees(relation, g, end, path, chosen, paths_c, paths_p, near):  # type: ig
 
 @njit(cache=True)
 def _verify(  # type: ignore[no-untyped-def]
-    relation, g, start, near, c, p, rows, table, slices, arena, chosen, cursor, wants_all, out, count, room
+    relation, g, start, near, c, p, rows, table, slices, arena, chosen, cursor, wants_all, out, count, room,
+    max_steps,
 ):  # fmt: skip
-    """Choose rows for all edges but `start`, by backtracking: how many ways (at most one unless `wants_all`).
+    """Choose rows for all edges but `start`, by backtracking: how many ways (at most one unless `wants_all`), and in
+    how many steps.
 
-    It ends when there are more than `room`.
+    It ends when there are more than `room`, or more steps than `max_steps`.
 
     cursor[k] = (row of c, its end, row of p, its end) of the k-th edge; out gets the chosen rows of each way.
     """
     edges = len(relation.edge_left)
     found = 0
+    steps = 0
     k = 0
     fresh = True
     own_c = np.zeros(edges, np.bool_)
     own_p = np.zeros(edges, np.bool_)
-    while k >= 0:
+    while k >= 0 and steps <= max_steps:
         if k == start:
             if fresh:
                 k += 1
@@ -165,7 +168,7 @@ def _verify(  # type: ignore[no-untyped-def]
         if k == edges:
             found += 1
             if not wants_all:
-                return found, out, count
+                return found, out, count, steps
             if count == len(out):
                 grown = np.empty((2 * count, out.shape[1]), np.int64)
                 grown[:count] = out
@@ -173,7 +176,7 @@ def _verify(  # type: ignore[no-untyped-def]
             out[count] = chosen
             count += 1
             if count > room:
-                return found, out, count
+                return found, out, count, steps
             k -= 1
             fresh = False
             continue
@@ -190,6 +193,7 @@ def _verify(  # type: ignore[no-untyped-def]
                 top = low
                 while top < high and rows.variable[top] == relation.variables[g, end_c]:
                     top += 1
+                steps += top - rows.ptr[c]
                 cursor[k, 0] = low
                 cursor[k, 1] = top
             else:
@@ -201,7 +205,8 @@ def _verify(  # type: ignore[no-untyped-def]
         if own_p[k]:
             chosen[end_p] = NONE
         advanced = False
-        while not advanced:
+        while not advanced and steps <= max_steps:
+            steps += 1
             if cursor[k, 2] < cursor[k, 3]:
                 at = cursor[k, 2]
                 cursor[k, 2] += 1
@@ -249,18 +254,19 @@ def _verify(  # type: ignore[no-untyped-def]
                 chosen[end_p] = NONE
             k -= 1
             fresh = False
-    return found, out, count
+    return found, out, count, steps
 
 
 @njit(cache=True)
 def conjunctive(  # type: ignore[no-untyped-def]
     relation, begins_ptr, begins, starting, near, met, met_ptr,
-    rows, documents, table, slices, arena, oldest, lateness, max_documents, wants_all, room,
+    rows, documents, table, slices, arena, oldest, lateness, max_documents, wants_all, room, spent, max_steps,
 ):  # fmt: skip
     """Matches of one template with c on side `near`: (R_T row, p, c, needed), and the chosen rows when all are wanted.
 
     begins[begins_ptr[k]:begins_ptr[k + 1]] are the rows of R_T that start from edges of kind k, `starting` their edge.
-    With more than `room` matches it ends at once.
+    With more than `room` matches it ends at once. `spent` has the steps of each row of R_T and is added to; one that
+    has taken more than `max_steps` finds nothing more.
     """
     ends = len(relation.side)
     edges = len(relation.edge_left)
@@ -289,6 +295,9 @@ def conjunctive(  # type: ignore[no-untyped-def]
                         if not wants_all and done[place, 0] == entry and done[place, 1] == p:
                             continue
                         g = begins[place]
+                        spent[g] += 1
+                        if spent[g] > max_steps:
+                            continue
                         start = starting[place]
                         needed = _needed(
                             relation.mode[g],
@@ -310,7 +319,7 @@ def conjunctive(  # type: ignore[no-untyped-def]
                             else:
                                 chosen[relation.edge_left[start]] = row
                                 chosen[relation.edge_right[start]] = at
-                            found, ways, _count = _verify(
+                            found, ways, _count, steps = _verify(
                                 relation,
                                 g,
                                 start,
@@ -327,7 +336,9 @@ def conjunctive(  # type: ignore[no-untyped-def]
                                 ways,
                                 total,
                                 room,
+                                max_steps - spent[g],
                             )
+                            spent[g] += steps
                         if found:
                             done[place, 0] = entry
                             done[place, 1] = p

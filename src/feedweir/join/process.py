@@ -31,7 +31,9 @@ from feedweir.plan.predicates import TreePattern
 
 Longs = NDArray[np.int64]
 
-TOO_MANY = "it would make too many documents of one batch: compare more values, or take a shorter window"
+TOO_MANY = (
+    "it would make or try too many documents of one batch: compare more values, or take a shorter window"
+)
 
 
 @dataclass(slots=True)

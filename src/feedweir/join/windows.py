@@ -44,6 +44,8 @@ class JoinBounds:
     """Pairs found for the documents evaluated together; beyond it they are evaluated in smaller groups."""
     max_found: int = 5_000_000
     """Results of all joins in a batch; where there are more, the joins with the most give none in that batch."""
+    max_steps: int = 200_000_000
+    """Pairs that one join tries in a batch, and steps that it takes to try them: some seconds. Likewise."""
     max_made: int = 500_000
     """Ways to bind the variables of constructions and inner joins in a batch; likewise."""
 

@@ -15,9 +15,18 @@ FALSE, UNKNOWN, TRUE = 0, 1, 2
 def _prefix_stands(streams, row, stream, entry, position):  # type: ignore[no-untyped-def]
     """Whether the token at a position of a field opens with a prefix."""
     twin = stream + streams.n_fields
-    for i in range(streams.offsets[twin, row], streams.offsets[twin, row + 1]):
-        if streams.positions[i] == position and streams.entries[i] == entry:
+    low, stop = streams.offsets[twin, row], streams.offsets[twin, row + 1]
+    high = stop
+    while low < high:
+        middle = (low + high) // 2
+        if streams.positions[middle] < position:
+            low = middle + 1
+        else:
+            high = middle
+    while low < stop and streams.positions[low] == position:
+        if streams.entries[low] == entry:
             return True
+        low += 1
     return False
 
 

@@ -14,8 +14,6 @@ from feedweir.kernels import njit
 from feedweir.match.trees.fit_kernels import compares
 from feedweir.match.trees.steps import ANY_ATTRIBUTE, ANY_ELEMENT, END, LABEL, PARENT, TEXT
 
-_STACK = 4096
-
 
 @njit(cache=True)
 def bind_batch(batch, numbers, documents, chosen, rows, above, labels, max_rows):  # type: ignore[no-untyped-def]
@@ -186,35 +184,48 @@ def _prune(first, last, axis, up, parent, room, starts, stops, alive):  # type: 
 
 
 @njit(cache=True)
-def _climb(v, node, first, axis, up, wanted, parent, alive, stack):  # type: ignore[no-untyped-def]
-    """The nodes that pattern node `wanted` can be when v is `node`, into the second half of `stack`; how many,
-    more than half a stack when it did not suffice."""
-    stack[0, 0] = v - first
-    stack[0, 1] = node
-    top = 1
-    found = 0
-    half = stack.shape[0] // 2
-    while top > 0:
-        top -= 1
-        local = stack[top, 0]
-        here = stack[top, 1]
-        if local == wanted:
-            if found < half:
-                stack[half + found, 0] = here
-            found += 1
-            continue
-        above = parent[here]
-        while above >= 0:
-            if alive[up[first + local], above]:
-                if top >= half:
-                    return half + 1
-                stack[top, 0] = up[first + local]
-                stack[top, 1] = above
-                top += 1
-            if axis[first + local] == 0:
-                break
-            above = parent[above]
-    return found
+def _climb(v, node, first, axis, up, wanted, parent, alive, chain):  # type: ignore[no-untyped-def]
+    """How many nodes pattern node `wanted` can be when v is `node`; they are written to `chain`, the lowest first.
+
+    All of them are above `node`, one below the other: each step up leads from a set of them to another, so that no way
+    is gone twice.
+    """
+    chain[0] = node
+    count = 1
+    local = v - first
+    while local != wanted:
+        above_local = up[first + local]
+        kept = 0
+        if axis[first + local] == 0:
+            for place in range(count):
+                above = parent[chain[place]]
+                if above >= 0 and alive[above_local, above]:
+                    chain[kept] = above
+                    kept += 1
+        else:
+            above = parent[chain[0]]
+            while above >= 0:
+                if alive[above_local, above]:
+                    chain[kept] = above
+                    kept += 1
+                above = parent[above]
+        count = kept
+        local = above_local
+        if count == 0:
+            break
+    return count
+
+
+@njit(cache=True)
+def _deepest(parent):  # type: ignore[no-untyped-def]
+    """How many nodes the longest way down has."""
+    depth = np.ones(len(parent), np.int32)
+    deepest = 1
+    for node in range(len(parent)):
+        if parent[node] >= 0:
+            depth[node] = depth[parent[node]] + 1
+            deepest = max(deepest, depth[node])
+    return deepest
 
 
 @njit(cache=True)
@@ -236,7 +247,7 @@ def _bindings(first, last, rows, tree, variable_above, max_rows):  # type: ignor
         return found_rows[:0], True
     alive = np.zeros((size, len(parent)), np.uint8)
     _prune(first, last, axis, up, parent, room, starts, stops, alive)
-    stack = np.empty((2 * _STACK, 2), np.int32)
+    chain = np.empty(_deepest(parent) + 1, np.int32)
     for v in range(first, last):
         wanted = variable_above[v - first]
         if wanted < -1:
@@ -247,9 +258,7 @@ def _bindings(first, last, rows, tree, variable_above, max_rows):  # type: ignor
                 continue
             found = 1
             if wanted >= 0:
-                found = _climb(v, node, first, axis, up, wanted, parent, alive, stack)
-                if found > _STACK:
-                    return found_rows[:count], False
+                found = _climb(v, node, first, axis, up, wanted, parent, alive, chain)
             if count + found > max_rows:
                 return found_rows[:count], False
             if count + found > len(found_rows):
@@ -258,7 +267,7 @@ def _bindings(first, last, rows, tree, variable_above, max_rows):  # type: ignor
                 found_rows = grown
             for one in range(found):
                 found_rows[count, 0] = v - first
-                found_rows[count, 1] = stack[_STACK + one, 0] if wanted >= 0 else -1
+                found_rows[count, 1] = chain[one] if wanted >= 0 else -1
                 found_rows[count, 2] = node
                 count += 1
     return found_rows[:count], True
