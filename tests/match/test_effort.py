@@ -6,15 +6,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from feedweir.errors import WorkError
 from feedweir.items.graph import triples_of
 from feedweir.items.model import Item
 from feedweir.items.schema import batch_of
 from feedweir.match import compile_set, open_set
+from feedweir.match.compiled import compiled_in_memory
 from feedweir.match.effort import MAX_STEPS, Effort
 from feedweir.match.graphs import has_subgraph
 from feedweir.match.meaning import Reading, holds
+from feedweir.match.store import table_of
 from feedweir.plan.predicates import (
     And,
     Constant,
@@ -29,6 +33,7 @@ from feedweir.plan.predicates import (
     Variable,
 )
 from feedweir.plan.query import Query
+from tests import naive
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -122,3 +127,25 @@ def test_a_phrase_of_repeated_words_is_found_in_linear_time() -> None:
     assert holds(phrase, item)
     longer = Contains("title", (Term("na " * 5_000 + "na robin"),), 1)
     assert not holds(longer, item)
+
+
+REPEATED = st.lists(st.sampled_from(["na", "no", "nab"]), min_size=9, max_size=24).map(" ".join)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(REPEATED, min_size=1, max_size=3), st.lists(REPEATED, min_size=1, max_size=4), st.booleans())
+def test_long_phrases_of_few_words_stand_where_the_obvious_meaning_says(
+    phrases: list[str], texts: list[str], is_prefix: bool
+) -> None:
+    wanted = [Contains(None, (Term(phrase, is_prefix),), 1) for phrase in phrases]
+    told = [" ".join(texts), f"{texts[0]} {phrases[0]} x {texts[-1]}", phrases[-1][: len(phrases[-1]) // 2]]
+    items = [Item(source="s", identity=str(n), title=text, arrived=NOW) for n, text in enumerate(told)]
+    found = compiled_in_memory(table_of([Query(n, (), one) for n, one in enumerate(wanted)])).match(
+        batch_of(items)
+    )
+    assert set(zip(found.rows.tolist(), found.keys.tolist(), strict=True)) == {
+        (row, key)
+        for row, item in enumerate(items)
+        for key, one in enumerate(wanted)
+        if naive.holds(one, item)
+    }

@@ -9,6 +9,8 @@ from feedweir.match.atom_kernels import is_set
 
 OP_ATOM, OP_PHRASE, OP_WITHIN, OP_ASK, OP_NOT, OP_ALL, OP_ANY, OP_COUNT, OP_ALL_ATOMS, OP_REQUIRE = range(10)
 FALSE, UNKNOWN, TRUE = 0, 1, 2
+_SHORT = 8
+"""So few words of a phrase are looked for at each place anew."""
 
 
 @njit(cache=True, nogil=True)
@@ -31,6 +33,39 @@ def _prefix_stands(streams, row, stream, entry, position):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
+def _borders(words):  # type: ignore[no-untyped-def]
+    """Of each opening of a phrase how many words of its end open the phrase again."""
+    borders = np.zeros(len(words), np.int64)
+    k = 0
+    for i in range(1, len(words)):
+        while k > 0 and words[i] != words[k]:
+            k = borders[k - 1]
+        if words[i] == words[k]:
+            k += 1
+        borders[i] = k
+    return borders
+
+
+@njit(cache=True, nogil=True)
+def _long_phrase_stands(streams, row, stream, words, prefix):  # type: ignore[no-untyped-def]
+    """The same for many words, which may repeat themselves, in linear time (the way of Knuth, Morris and Pratt)."""
+    borders = _borders(words)
+    start, k = streams.offsets[stream, row], 0
+    for i in range(start, streams.offsets[stream, row + 1]):
+        if i > start and streams.positions[i] != streams.positions[i - 1] + 1:
+            k = 0
+        while k > 0 and streams.entries[i] != words[k]:
+            k = borders[k - 1]
+        if streams.entries[i] == words[k]:
+            k += 1
+        if k == len(words):
+            if prefix < 0 or _prefix_stands(streams, row, stream, prefix, streams.positions[i] + 1):
+                return True
+            k = borders[k - 1]
+    return False
+
+
+@njit(cache=True, nogil=True)
 def _phrase_stands(streams, row, checks, phrase, first_prefix):  # type: ignore[no-untyped-def]
     """Whether the words of a phrase stand next to each other in a field of its scope."""
     first, last = checks.phrase_starts[phrase], checks.phrase_starts[phrase + 1]
@@ -38,6 +73,13 @@ def _phrase_stands(streams, row, checks, phrase, first_prefix):  # type: ignore[
     n_words = last - first - (1 if is_prefix else 0)
     for stream in range(streams.n_fields):
         if not streams.scopes[stream] & checks.phrase_scopes[phrase]:
+            continue
+        if n_words > _SHORT:
+            prefix = checks.phrase_entries[last - 1] if is_prefix else -1
+            if _long_phrase_stands(
+                streams, row, stream, checks.phrase_entries[first : first + n_words], prefix
+            ):
+                return True
             continue
         end = streams.offsets[stream, row + 1]
         for i in range(streams.offsets[stream, row], end - n_words + 1):
