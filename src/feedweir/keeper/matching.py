@@ -58,11 +58,6 @@ class Matching:
         installed = self._sets.installed()
         return installed.compiled if installed is not None and installed.version == version else None
 
-    def containing(self, items: Sequence[Item]) -> frozenset[int]:
-        """The feeds, without joins, that want one of some items."""
-        found = self._found(items, None)
-        return frozenset(key for one in found for key in one.keys().tolist() if key > 0)
-
     def _found(self, items: Sequence[Item], owner: str | None) -> list[_Found]:
         return [_Found(one, found_in(one.compiled, items, owner)) for one in self._sets.now()]
 
