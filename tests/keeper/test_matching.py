@@ -105,3 +105,21 @@ def test_the_command_line_tells_it(weir: Weir, tmp_path: Path) -> None:
     assert "river: is input of Pairs (block 2 of 2): no partner found" in told.stdout, "months later"
     (item,) = json.loads(CliRunner().invoke(app, [*asked, "--json"]).stdout)["items"]
     assert {part["feed"] for part in item["joins"]} == {"Linked", "Both", "Once", "Pairs"}
+
+
+def test_what_was_changed_since_the_set_was_compiled_counts_as_it_is_now(weir: Weir) -> None:
+    weir.execute("create feed Reader from Plain; create feed Gone from Post")
+    weir.refresh_set()
+
+    def wanted(title: str) -> tuple[str, ...]:
+        (one,) = weir.wanting_document(document(title, "http://b.example/"), source="Post").items
+        return one.feeds
+
+    assert wanted("river") == ("Gone", "Plain", "Post", "Reader")
+    weir.execute(
+        "alter feed Plain from Post where title contains 'stone'; drop feed Gone; create feed New from Post"
+    )
+    assert wanted("river") == ("New", "Post")
+    assert wanted("stone") == ("New", "Plain", "Post", "Reader")
+    weir.refresh_set()
+    assert wanted("stone") == ("New", "Plain", "Post", "Reader")
