@@ -112,3 +112,8 @@ def test_a_locked_catalog_is_given_up_after_a_while_with_a_hint(tmp_path: Path) 
         assert "another process" in told.value.hint
     finally:
         other.close()
+
+
+def test_logs_are_not_repaired_while_somebody_runs(tmp_path: Path) -> None:
+    with Weir.open(tmp_path) as weir, sole_runner(tmp_path), pytest.raises(StorageError, match="in use by"):
+        weir.repair_logs()

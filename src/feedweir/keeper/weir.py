@@ -166,8 +166,9 @@ class Weir:
             )
 
     def repair_logs(self) -> Repaired:
-        """Make damaged files of the logs again from the landing log; nobody may run batches meanwhile."""
-        return repair_logs(self.directory, self.catalog, self.store, self.log, self._see_version)
+        """Make damaged files of the logs again from the landing log; refused while somebody runs batches."""
+        with sole_runner(self.directory.root):
+            return repair_logs(self.directory, self.catalog, self.store, self.log, self._see_version)
 
     def _see_version(self, version: int) -> None:
         with self._set_turn:
