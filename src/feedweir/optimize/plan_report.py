@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from feedweir.optimize.factorise import FactoredFilters
-from feedweir.optimize.tree import ROOT
-from feedweir.plan.predicates import Predicate
+from feedweir.optimize.drift import Standing
+from feedweir.optimize.filter_tree import ROOT
 
-ShowPredicate = Callable[[Predicate], str]
 MAX_ADVICE = 50
 
 
@@ -60,6 +57,7 @@ class ExplainedPlan:
     naive_cost: float
     nodes: tuple[ExplainedNode, ...]
     execution: Execution = Execution()
+    standing: Standing | None = None
     advice: tuple[str, ...] = ()
 
     @property
@@ -82,32 +80,6 @@ class PlanNodes:
     conditions: Sequence[str]
     shares: Sequence[float]
     feeds: Sequence[Sequence[str]]
-
-
-def explain_plan(
-    factored: FactoredFilters,
-    feeds: Sequence[str],
-    show: ShowPredicate,
-    *,
-    source: str,
-    rate: float = 1.0,
-    measured: Mapping[int, float] | None = None,
-) -> ExplainedPlan:
-    """Explain a plan; `feeds` names its predicates in order, `measured` gives counted evaluations a
-    second by node.
-    """
-    tree = factored.tree
-    named: list[list[str]] = [[] for _ in range(tree.count)]
-    for feed, node in zip(feeds, tree.node_of.tolist(), strict=True):
-        named[node].append(feed)
-    nodes = PlanNodes(
-        tree.parent.tolist(),
-        ["", *(show(factored.residual_of(node)) for node in range(1, tree.count))],
-        ["", *(show(factored.predicate_of(node)) for node in range(1, tree.count))],
-        tree.selectivity.tolist(),
-        named,
-    )
-    return explain_nodes(nodes, source=source, rate=rate, measured=measured)
 
 
 def explain_nodes(
@@ -141,7 +113,7 @@ def explain_nodes(
     found = tuple(explained(node) for node in _depth_first(nodes.parents))
     cost = sum(node.cost for node in found)
     naive = rate * sum(map(len, nodes.feeds))
-    return ExplainedPlan(source, rate, cost, naive, found, execution, _advice(nodes, never))
+    return ExplainedPlan(source, rate, cost, naive, found, execution, advice=_advice(nodes, never))
 
 
 def as_text(plan: ExplainedPlan, *, max_feeds: int = 5) -> str:
@@ -151,16 +123,12 @@ def as_text(plan: ExplainedPlan, *, max_feeds: int = 5) -> str:
         f"({plan.ratio:.1%} of {plan.naive_cost:.4g} without sharing)"
     )
     depth = {-1: -1}
-    lines = [head, *_executed(plan.execution)]
+    lines = [head, *_executed(plan.execution), *_standing(plan.standing)]
     for node in plan.nodes:
         depth[node.number] = depth[node.parent] + 1
         if node.number != ROOT or node.feeds:
             lines.append("  " * depth[node.number] + _line(node, max_feeds))
     return "\n".join([*lines, *(f"note: {advice}" for advice in plan.advice)])
-
-
-def as_json(plan: ExplainedPlan) -> str:
-    return json.dumps(as_value(plan), ensure_ascii=False)
 
 
 def as_value(plan: ExplainedPlan) -> dict[str, object]:
@@ -175,6 +143,7 @@ def as_value(plan: ExplainedPlan) -> dict[str, object]:
         "predicted_seconds_an_item": dict(plan.execution.seconds),
         "sampled_items": plan.execution.sampled,
         "sampled_items_now": plan.execution.counted,
+        **_standing_value(plan.standing),
         "advice": list(plan.advice),
         "nodes": [
             {
@@ -214,16 +183,45 @@ def _executed(execution: Execution) -> list[str]:
     if not execution.way:
         return []
     times = ", ".join(f"{way} {1e6 * seconds:.2g} µs" for way, seconds in sorted(execution.seconds.items()))
-    return [f"by {execution.way} (an item: {times}; shares {_basis(execution)})"]
+    return [f"by {execution.way} (per item: {times}; shares {_basis(execution)})"]
+
+
+def _standing(standing: Standing | None) -> list[str]:
+    """How far the plan has drifted, and why no new one is made."""
+    if standing is None:
+        return []
+    made = f"made {standing.made_at:%Y-%m-%d %H:%M}, because {standing.made_because}"
+    if standing.drift is None:
+        return [f"{made}; not yet compared with a new plan"]
+    drift = f"drift {standing.drift.excess:.1%} (a new plan is made from {standing.threshold:.0%})"
+    told = (
+        f"no new plan, because {standing.waits_because}"
+        if standing.waits_because
+        else "a new plan will be made"
+    )
+    return [f"{made}", f"{drift}: {told}"]
+
+
+def _standing_value(standing: Standing | None) -> dict[str, object]:
+    if standing is None:
+        return {}
+    return {
+        "made_at": standing.made_at.isoformat(),
+        "made_because": standing.made_because,
+        "drift": None if standing.drift is None else standing.drift.excess,
+        "drift_threshold": standing.threshold,
+        "judged_at": None if standing.judged_at is None else standing.judged_at.isoformat(),
+        "no_new_plan_because": standing.waits_because or None,
+    }
 
 
 def _basis(execution: Execution) -> str:
     """What the shares in a plan rest on."""
     if execution.sampled:
-        return f"by {execution.sampled:.3g} sampled items"
+        return f"from {execution.sampled:.3g} sampled items"
     if execution.counted:
-        return f"assumed; {execution.counted:.3g} items were sampled since the plan was made"
-    return "assumed, nothing was counted yet"
+        return f"assumed; {execution.counted:.3g} items have been sampled since the plan was made"
+    return "assumed, as nothing has been counted yet"
 
 
 def _advice(nodes: PlanNodes, never: Collection[int]) -> tuple[str, ...]:

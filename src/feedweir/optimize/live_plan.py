@@ -16,13 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from feedweir.optimize.coding import Book
-from feedweir.optimize.factorise import FactoredFilters, factorise
-from feedweir.optimize.graph import flat
+from feedweir.optimize.clause_registry import Run
+from feedweir.optimize.factored_filters import FactoredFilters, factorise
+from feedweir.optimize.filter_tree import assemble
 from feedweir.optimize.live_graph import TRUE, LiveGraph, Record
-from feedweir.optimize.registry import Run
+from feedweir.optimize.numbered_clauses import Book, flat
 from feedweir.optimize.selectivity import Selectivity
-from feedweir.optimize.tree import assemble
 from feedweir.plan.predicates import Not, Predicate
 
 EPSILON = 1e-12

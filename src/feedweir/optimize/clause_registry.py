@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from feedweir.optimize.cnf import Clause, Literal, clause_key, literal_key, to_cnf
-from feedweir.optimize.coding import LiteralRelations, Numbers
-from feedweir.optimize.families import Key, keys_of, reach_of
-from feedweir.optimize.implication import atom_implies, atoms_exclude
+from feedweir.optimize.atom_relations import Key, atom_implies, atoms_exclude, keys_of, reach_of
+from feedweir.optimize.boolean_forms import Clause, Literal, clause_key, literal_key, to_cnf
+from feedweir.optimize.numbered_clauses import LiteralRelations, Numbers
 from feedweir.optimize.subsumption import signed
 from feedweir.plan.predicates import And, AtLeast, Atom, Not, Or, Predicate
 

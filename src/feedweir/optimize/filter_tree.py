@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from feedweir.optimize.coded import Bools, Floats, Ints, Longs
+from feedweir.optimize.numbered_clauses import Bools, Floats, Ints, Longs
 
 ROOT = 0
 
@@ -46,16 +46,6 @@ class FilterTree:
 
     def run(self, node: int) -> tuple[int, ...]:
         return tuple(self.clauses[self.starts[node] : self.starts[node + 1]].tolist())
-
-
-def benefit(k: int, selectivity_x: float, selectivity_y: float) -> float:
-    """What the plan gains by inserting x between y and the k children of y that x subsumes."""
-    return (k - 1) * selectivity_y - k * selectivity_x
-
-
-def naive_cost_of_distinct(tree: FilterTree) -> int:
-    """How many filters remain when only equal predicates are shared."""
-    return int(np.unique(tree.node_of[tree.node_of != ROOT]).size)
 
 
 def assemble(

@@ -7,15 +7,15 @@ written. How often each happens follows from the selectivities; what each takes 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from feedweir.optimize.coded import Bools, CodedPredicates, Floats, Ints, Longs
+from feedweir.optimize.filter_tree import ROOT, FilterTree
+from feedweir.optimize.numbered_clauses import Bools, CodedPredicates, Floats, Ints, Longs
 from feedweir.optimize.rarest_first import RarestFirst, rarest_first
-from feedweir.optimize.tree import ROOT, FilterTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +101,6 @@ class Clauses:
         return _summed(self.starts, self.atom_share[self.literals >> 1])
 
 
-def clauses_as_words(share: Floats) -> Clauses:
-    """Clause n is atom n, a word."""
-    size = share.size
-    starts = np.arange(size + 1, dtype=np.int64)
-    literals = np.arange(0, 2 * size, 2, dtype=np.int32)
-    return Clauses(starts, literals, share, np.ones(size, np.bool_), share)
-
-
 def work_of_tree(tree: FilterTree, clauses: Clauses, *, is_indexed: bool) -> Work:
     """The expected work of a source's own tree for one of its items; `is_indexed` has its top level found by atoms."""
     part_starts, parts = residuals(tree, clauses.selectivity)
@@ -162,17 +154,6 @@ def work_of_index(coded: CodedPredicates, clauses: Clauses, *, origin_share: flo
 def seconds_of(work: Work, prices: Prices = PRICES) -> float:
     """Predicted seconds for an item."""
     return float(np.dot(astuple(work), astuple(prices)))
-
-
-def calibrate(measured: Sequence[tuple[Work, float]]) -> Prices:
-    """The prices that explain measured seconds an item best, by relative error; no price is negative."""
-    rows = np.array([np.array(astuple(work)) / seconds for work, seconds in measured])
-    return Work(*_nonnegative_fit(rows, np.ones(len(measured))))
-
-
-def error_of(predicted: float, measured: float) -> float:
-    """The factor between prediction and measurement, at least 1."""
-    return max(predicted / measured, measured / predicted)
 
 
 def cheapest(works: Mapping[str, Work], prices: Prices = PRICES) -> str:
@@ -296,18 +277,3 @@ def _expected_steps(starts: NDArray[np.int64], goes_on: Floats, cost: Floats) ->
         total[is_there] += reached[is_there] * cost[at]
         reached[is_there] *= goes_on[at]
     return total
-
-
-def _nonnegative_fit(rows: Floats, targets: Floats, sweeps: int = 2_000) -> list[float]:
-    """Least squares without negative coefficients, one coordinate at a time."""
-    scale = np.linalg.norm(rows, axis=0)
-    scale[scale == 0.0] = 1.0
-    matrix = rows / scale
-    result = np.zeros(len(fields(Work)))
-    rest = targets.copy()
-    for _ in range(sweeps):
-        for column in range(result.size):
-            new = max(0.0, result[column] + float(matrix[:, column] @ rest))
-            rest += matrix[:, column] * (result[column] - new)
-            result[column] = new
-    return [float(value) for value in result / scale]

@@ -1,18 +1,22 @@
-"""VCA with VCB: candidates found on the fly, each once, and taken in the order of their selectivity.
+"""The filters of a source, factored: predicates in, a filter tree out.
 
-The border's candidate lists are runs of flat arrays. On the greedy tree, single nodes are then opened and
-closed as long as that lowers the cost: VCA alone inserts candidates that later ones make dispensable.
+VCA with VCB: candidates are found on the fly, each once, and taken in the order of their selectivity. The border's
+candidate lists are runs of flat arrays. On the greedy tree, single nodes are then opened and closed as long as that
+lowers the cost: VCA alone inserts candidates that later ones make dispensable.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from feedweir.optimize import graph_kernels, tree_search_kernels
-from feedweir.optimize.coded import Bools, CodedPredicates, Floats, Ints, Longs
-from feedweir.optimize.tree import ROOT, FilterTree, assemble
+from feedweir.optimize.filter_tree import ROOT, FilterTree, assemble
+from feedweir.optimize.numbered_clauses import Book, Bools, CodedPredicates, Floats, Ints, Longs, encode
+from feedweir.optimize.selectivity import Selectivity
+from feedweir.plan.predicates import Predicate
 
 MAX_WIDTH = 8
 """Of a predicate with more shared clauses than this, only the most shared ones give candidates: 2⁸ − 1
@@ -178,3 +182,25 @@ def _transposed(count: int, starts: Longs, values: Ints) -> tuple[Longs, Ints]:
     back = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(values, minlength=count), out=back[1:])
     return back, owners[order]
+
+
+@dataclass(frozen=True, slots=True)
+class FactoredFilters:
+    """The filter tree of a source with the meaning of its numbers."""
+
+    tree: FilterTree
+    book: Book
+
+    def predicate_of(self, node: int) -> Predicate:
+        return self.book.predicate_of(self.tree.run(node))
+
+    def residual_of(self, node: int) -> Predicate:
+        """What is left to ask at a node when its parent holds."""
+        above = set(self.tree.run(int(self.tree.parent[node]))) if node else set()
+        return self.book.predicate_of(clause for clause in self.tree.run(node) if clause not in above)
+
+
+def factorise(predicates: Sequence[Predicate], selectivity: Selectivity) -> FactoredFilters:
+    """A filter tree that answers every predicate."""
+    coded, book = encode(predicates, selectivity)
+    return FactoredFilters(vcb(coded), book)
