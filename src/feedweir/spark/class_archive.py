@@ -1,9 +1,9 @@
-"""The classes that Spark loads, kept in a file that the JVM maps: a session starts in half the time.
+"""A class-data archive of the classes that Spark loads: with it, a session starts in half the time.
 
-    python -m feedweir.spark.archive
+    python -m feedweir.spark.class_archive
 
 writes the file into the environment that Spark is installed in. A JVM that cannot use it (another build, another Spark)
-takes no notice of it.
+ignores it.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def archive_path() -> Path:
 
 
 def archive_option() -> str:
-    """What the JVM is told to use the file; nothing when there is none."""
+    """The JVM option that names the file; empty if there is none."""
     path = archive_path()
     return f"-XX:SharedArchiveFile={path} {_QUIET}" if path.exists() else ""
 
 
 def write_archive(path: Path) -> bool:
-    """Run a small pipeline and keep the classes it needed; whether this Java can do that."""
+    """Run a small pipeline and archive the classes it loaded; returns whether this Java can do that."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=path.parent) as scratch:
         draft = Path(scratch) / "draft.jsa"
@@ -44,9 +44,9 @@ def write_archive(path: Path) -> bool:
 
 
 def _run_a_batch(scratch: Path, option: str) -> None:
-    from feedweir.acquire.landing import Landed, LandingLog
-    from feedweir.engine.directory import DataDirectory
-    from feedweir.engine.sets import install_set
+    from feedweir.logs.directory import DataDirectory
+    from feedweir.logs.landing import Landed, LandingLog
+    from feedweir.pipeline.sets import install_set
     from feedweir.spark.pipeline import start_pipeline
     from feedweir.spark.session import JVM_OPTIONS, open_session
 
@@ -68,4 +68,8 @@ def _run_a_batch(scratch: Path, option: str) -> None:
 
 if __name__ == "__main__":
     target = archive_path()
-    print(f"wrote {target}" if write_archive(target) else "this Java keeps no classes; nothing was written")
+    print(
+        f"wrote {target}"
+        if write_archive(target)
+        else "this Java cannot archive classes; nothing was written"
+    )
