@@ -1,4 +1,4 @@
-"""Deliveries that a person wants once more: those that were given up, and those that were made."""
+"""Replays: entries that are sent again on request, whether they were sent or given up."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _outbox = tables.outbox
 _subscription = tables.subscription
 _SETTLED = ("dead", "sent")
 AGAIN = "again"
-"""In an entry's payload: how often it was made and wanted once more."""
+"""In an entry's payload: how often it was sent and then replayed."""
 
 
 def replay(
@@ -70,7 +70,7 @@ def _make_pending(connection: Connection, rows: Sequence[Any], now: datetime) ->
 
 
 def _payload(row: Any) -> dict[str, Any]:
-    """A receiver that remembers what it took takes this once more only under another key."""
+    """With a count of replays: a receiver that remembers keys accepts the entry only under another key."""
     if row.state != "sent":
         return dict(row.payload)
     return {**row.payload, AGAIN: row.payload.get(AGAIN, 0) + 1}

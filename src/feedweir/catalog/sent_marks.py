@@ -1,4 +1,4 @@
-"""What was sent long ago leaves the outbox and stays known: sixteen bytes for an element that must not be sent again.
+"""Deleting old entries of the outbox; sixteen bytes remain of each, so that its element is never sent again.
 
 A source may show an item again after years, as an edit, and the batch that holds it offers it to its subscriptions like
 any other. The marks answer for the entries that are no longer there.
@@ -26,7 +26,7 @@ _forgotten = tables.forgotten
 
 
 def forget_sent(connection: Connection, before: datetime, most: int = CHUNK) -> int:
-    """Take entries that were sent before then out of the outbox, at most so many; how many that were."""
+    """Delete entries sent before then, at most `most`; returns how many."""
     query = select(_outbox.c.id, _outbox.c.subscription_id, _outbox.c.element_key, _subscription.c.status)
     query = query.join(_subscription, _subscription.c.id == _outbox.c.subscription_id)
     query = query.where(_outbox.c.state == "sent", _outbox.c.settled_at < before).limit(most)
@@ -39,7 +39,7 @@ def forget_sent(connection: Connection, before: datetime, most: int = CHUNK) -> 
 
 
 def forget_given_up(connection: Connection, before: datetime, most: int = CHUNK) -> int:
-    """Delete what was given up before then for subscriptions that are no more, at most so many: none is replayed."""
+    """Delete dead letters of dropped subscriptions from before then, at most `most`: none can be replayed."""
     query = select(_outbox.c.id).join(_subscription, _subscription.c.id == _outbox.c.subscription_id)
     query = query.where(_subscription.c.status == "dropped", _outbox.c.state == "dead")
     ids = connection.execute(query.where(_outbox.c.settled_at < before).limit(most)).scalars().all()
@@ -48,7 +48,7 @@ def forget_given_up(connection: Connection, before: datetime, most: int = CHUNK)
 
 
 def forget_dropped(connection: Connection) -> int:
-    """Delete the marks of subscriptions that are no more: nothing is offered to them. How many that were."""
+    """Delete the marks of dropped subscriptions, to which nothing is sent; returns how many."""
     dropped = select(_subscription.c.id).where(_subscription.c.status == "dropped")
     return connection.execute(
         delete(_forgotten).where(_forgotten.c.subscription_id.in_(dropped.scalar_subquery()))
@@ -56,7 +56,7 @@ def forget_dropped(connection: Connection) -> int:
 
 
 def not_forgotten(connection: Connection, entries: Sequence[NewEntry]) -> Sequence[NewEntry]:
-    """The entries whose elements were not sent, as far as only the marks know it."""
+    """The entries without those that only the marks know as sent."""
     known = _with_marks(connection, {entry.subscription_id for entry in entries})
     if not known:
         return entries
@@ -70,7 +70,7 @@ def not_forgotten(connection: Connection, entries: Sequence[NewEntry]) -> Sequen
 
 
 def mark_of(stored_key: str) -> int:
-    """A number of 64 bits, the same on every machine."""
+    """A 64-bit number, the same on every machine."""
     digest = blake2b(stored_key.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
@@ -80,7 +80,7 @@ def _mark_row(row: Any) -> dict[str, int]:
 
 
 def _with_marks(connection: Connection, ids: set[int]) -> set[int]:
-    """Those of the subscriptions that anything was forgotten of: mostly none, and then nothing else is asked."""
+    """The subscriptions that have marks: usually none, and then no other query is needed."""
     found: set[int] = set()
     for chunk in chunks(sorted(ids)):
         has_marks = (
