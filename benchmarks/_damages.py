@@ -11,8 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
-from feedweir.acquire.landing import Landed
-from feedweir.keeper.weir import Weir
+from feedweir.logs.landing import Landed
+from feedweir.service.installation import Weir
 
 _log = logging.getLogger(__name__)
 

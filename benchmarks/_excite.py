@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from feedweir.match.prospective import TermSets, term_sets
+from feedweir.published.prospective import TermSets, term_sets
 
 QUERIES, TERMS, MEAN_TERMS, KNOWN_TERMS = 1_077_958, 271_167, 3.37, 144.37
 COMBINED_QUERIES, COMBINED_TERMS, COMBINED_POSTINGS = 3_069_916, 922_699, 9_239_690

@@ -9,31 +9,29 @@ from datetime import UTC, datetime
 import numpy as np
 import pyarrow as pa
 
+from benchmarks._calibration import calibrate, clauses_as_words, error_of
 from feedweir.items.model import Item
 from feedweir.items.schema import batch_of
-from feedweir.match.compiled import IndexedSet, compiled_in_memory
-from feedweir.match.factored import SourceTree
-from feedweir.match.facts import Texts, texts_of
-from feedweir.match.selectivity import Frequencies
-from feedweir.match.store import table_of
-from feedweir.optimize.coded import CodedPredicates
-from feedweir.optimize.timing import (
+from feedweir.match.atom_shares import Frequencies
+from feedweir.match.index.filter_forest import SourceTree
+from feedweir.match.matching.batch_facts import Texts, texts_of
+from feedweir.match.sets.compiled_set import IndexedSet, compiled_in_memory
+from feedweir.match.sets.query_store import table_of
+from feedweir.optimize.factored_filters import vcb
+from feedweir.optimize.filter_tree import FilterTree
+from feedweir.optimize.numbered_clauses import CodedPredicates
+from feedweir.optimize.work_model import (
     Prices,
     Work,
-    calibrate,
     cheapest,
-    clauses_as_words,
-    error_of,
     residuals,
     seconds_of,
     work_of_index,
     work_of_tree,
 )
-from feedweir.optimize.tree import FilterTree
-from feedweir.optimize.unfactored import unfactored
-from feedweir.optimize.vcb import vcb
 from feedweir.plan.predicates import TRUE, And, Contains, Predicate, Term
 from feedweir.plan.query import Query
+from feedweir.published.factorisation import unfactored
 
 SOURCE = "source"
 ORIGIN_SHARE = 0.002

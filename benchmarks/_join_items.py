@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -14,13 +14,14 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from benchmarks._join_queries import STREAM, Schema, queries_of
-from feedweir.join.batch import DocumentBatch
-from feedweir.join.compiled import JoinSet, compile_joins
-from feedweir.join.intake import intake
-from feedweir.join.process import JoinLogic
-from feedweir.join.results import JoinResults
-from feedweir.join.sequential import AloneHistory, alone_documents, alone_queries, evaluate_alone
-from feedweir.join.windows import JoinBounds
+from feedweir.join.patterns.binding_rows import intake
+from feedweir.join.patterns.found import PatternResults
+from feedweir.join.patterns.level_input import DocumentBatch
+from feedweir.join.patterns.pattern_logic import PatternLogic
+from feedweir.join.patterns.pattern_set import PatternSet, compile_patterns
+from feedweir.join.window_bounds import JoinBounds
+from feedweir.match.trees.witnesses import Witnesses
+from feedweir.published.joins import AloneHistory, alone_documents, alone_queries, evaluate_alone
 
 ITEM_LEAVES = ("item_url", "channel_url", "title", "timestamp", "description")
 
@@ -80,7 +81,7 @@ def generated_items(count: int, seed: int = 11) -> Items:
     return Items(columns, times)
 
 
-def item_tables(joins: JoinSet, items: Items, start: int, stop: int) -> Tables:
+def item_tables(joins: PatternSet, items: Items, start: int, stop: int) -> Witnesses:
     """Witnesses of items, straight from their columns: the stream experiment measures joins, not trees."""
     count = stop - start
     leaves = {name: place for place, name in enumerate(ITEM_LEAVES)}
@@ -99,10 +100,10 @@ def item_tables(joins: JoinSet, items: Items, start: int, stop: int) -> Tables:
         for text in row
     ]
     owners = np.repeat(np.arange(count, dtype=np.int32), len(leaves))
-    return Tables(columns[0], columns[1], columns[2], columns[3], columns[4], owners, nodes, values)
+    return Witnesses(*columns, owners, nodes, values, refused={})
 
 
-def batches(joins: JoinSet, items: Items, size: int, *, first: int = 0) -> Iterator[DocumentBatch]:
+def batches(joins: PatternSet, items: Items, size: int, *, first: int = 0) -> Iterator[DocumentBatch]:
     for start in range(0, len(items), size):
         stop = min(start + size, len(items))
         seq = np.arange(first + start, first + stop, dtype=np.int64)
@@ -112,20 +113,6 @@ def batches(joins: JoinSet, items: Items, size: int, *, first: int = 0) -> Itera
         )
 
 
-@dataclass
-class Tables:
-    """R_binW and R_docW, made without a tree matcher: what it would find on documents of the schema."""
-
-    document: NDArray[np.int32]
-    pattern: NDArray[np.int32]
-    variable: NDArray[np.int32]
-    node1: NDArray[np.int32]
-    node2: NDArray[np.int32]
-    value_document: NDArray[np.int32]
-    value_node: NDArray[np.int32]
-    values: Sequence[str]
-
-
 def stream(
     items: Items, count: int, *, size: int = 1000, sample: int = 200, seed: int = 7
 ) -> dict[str, object]:
@@ -133,12 +120,12 @@ def stream(
     schema = Schema(ITEM_LEAVES)
     queries = queries_of(schema, count, len(ITEM_LEAVES), 0.8, random.Random(seed))
     # Results are counted and not made, so that there may be any number.
-    joins = compile_joins(queries, bounds=JoinBounds(max_found=1 << 60))
-    logic = JoinLogic(joins)
+    joins = compile_patterns(queries, bounds=JoinBounds(max_found=1 << 60))
+    logic = PatternLogic(joins)
     states = logic.start()
     total = pairs = 0
     spent = 0.0
-    kept: list[JoinResults] = []
+    kept: list[PatternResults] = []
     for number, batch in enumerate(batches(joins, items, size)):
         start = time.perf_counter()
         found, states = logic.step(states, batch, number)
@@ -162,7 +149,7 @@ def stream(
 
 
 def _stream_alone(
-    joins: JoinSet, items: Items, kept: Iterable[JoinResults], size: int, sample: int, count: int
+    joins: PatternSet, items: Items, kept: Iterable[PatternResults], size: int, sample: int, count: int
 ) -> dict[str, object]:
     """A sample of the queries alone over the first two batches: their rate, and whether they agree."""
     history = AloneHistory()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from feedweir.join.query import JoinQuery
+from feedweir.join.patterns.variables import PatternQuery
 from feedweir.plan.nodes import Block, PatternJoin, Source, TimeSpan
 from feedweir.plan.predicates import PatternNode, TreePattern
 
@@ -73,7 +73,7 @@ def block_of(schema: Schema, chosen: Sequence[int], mark: str) -> Block:
 
 def queries_of(
     schema: Schema, count: int, most: int, skew: float, chance: random.Random
-) -> Iterator[JoinQuery]:
+) -> Iterator[PatternQuery]:
     """k leaves of each side, k by Zipf, equated in the order they were picked."""
     leaves = range(len(schema.leaves))
     for key in range(count):
@@ -81,4 +81,4 @@ def queries_of(
         left = block_of(schema, chance.sample(leaves, k), "a")
         right = block_of(schema, chance.sample(leaves, k), "b")
         pairs = tuple((f"a{place}", f"b{place}") for place in range(k))
-        yield JoinQuery(key, PatternJoin("followed by", left, right, pairs, FOREVER))
+        yield PatternQuery(key, PatternJoin("followed by", left, right, pairs, FOREVER))

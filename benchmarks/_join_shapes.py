@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from itertools import combinations, product
 
-from feedweir.join.compiled import compile_joins
-from feedweir.join.query import JoinQuery
+from feedweir.join.patterns.pattern_set import compile_patterns
+from feedweir.join.patterns.variables import PatternQuery
 from feedweir.plan.nodes import Block, PatternJoin, Source, TimeSpan
 from feedweir.plan.predicates import PatternNode, TreePattern
 
@@ -29,7 +29,7 @@ def possible_templates(value_joins: int, *, is_flat: bool) -> int:
         for left in _trees(1 + max(one for one, _ in edges), is_flat=is_flat)
         for right in _trees(1 + max(other for _, other in edges), is_flat=is_flat)
     )
-    return compile_joins(JoinQuery(key, join) for key, join in enumerate(joins)).templates
+    return compile_patterns(PatternQuery(key, join) for key, join in enumerate(joins)).templates
 
 
 def _graphs(count: int) -> Iterator[Edges]:

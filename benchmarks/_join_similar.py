@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from feedweir.items.text import analyse
-from feedweir.join.similarity import SimilarityIndex, TokenSets, token_sets
+from feedweir.join.ragged import Ragged
+from feedweir.join.windows.similarity import SimilarityIndex, token_sets
+from feedweir.text.analyser import analyse
 
 
 def similar_texts(path: str, count: int) -> list[str]:
@@ -69,11 +70,11 @@ def similar(path: str, window: int, asked: int, threshold: float) -> dict[str, o
     }
 
 
-def _all_pairs(sets: TokenSets, number: int, window: int, threshold: float) -> list[tuple[int, int]]:
+def _all_pairs(sets: Ragged, number: int, window: int, threshold: float) -> list[tuple[int, int]]:
     """Brute force: the overlap with every item of the window, counted from all its tokens."""
     low = number - window
-    mine = sets.hashes[sets.ptr[number] : sets.ptr[number + 1]]
-    shared = np.isin(sets.hashes[sets.ptr[low] : sets.ptr[number]], mine)
+    mine = sets.longs[sets.ptr[number] : sets.ptr[number + 1]]
+    shared = np.isin(sets.longs[sets.ptr[low] : sets.ptr[number]], mine)
     sums = np.concatenate([[0], np.cumsum(shared)])
     ptr = sets.ptr[low : number + 1] - sets.ptr[low]
     common = sums[ptr[1:]] - sums[ptr[:-1]]

@@ -18,13 +18,13 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from feedweir.acquire.landing import Landed, LandingLog
-from feedweir.engine.batches import Manifest
-from feedweir.engine.directory import DataDirectory
-from feedweir.engine.join_plans import JoinFeed
-from feedweir.engine.runner import Runner
-from feedweir.engine.sets import install_set
-from feedweir.engine.store import Store
+from feedweir.join.streams import JoinFeed
+from feedweir.logs.batches import Manifest
+from feedweir.logs.directory import DataDirectory
+from feedweir.logs.landing import Landed, LandingLog
+from feedweir.logs.store import Store
+from feedweir.pipeline.local_runner import LocalRunner
+from feedweir.pipeline.sets import install_set
 from feedweir.plan.nodes import Block, PatternJoin, Source
 from feedweir.plan.predicates import PatternNode, TreePattern
 
@@ -112,7 +112,7 @@ def measured(
 
 def _in_process(directory: DataDirectory) -> float:
     """The first batch loads the kernels and does not count."""
-    runner = Runner(directory, lambda manifest: None, max_segments=1)
+    runner = LocalRunner(directory, lambda manifest: None, max_segments=1)
     runner.run_batch()
     begun, items = time.perf_counter(), 0
     while manifest := runner.run_batch():

@@ -23,11 +23,11 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from benchmarks._join_items import ITEM_LEAVES, Items, batches
 from benchmarks._join_queries import Schema, block_of
-from feedweir.join.compiled import JoinSet, compile_joins
-from feedweir.join.process import JoinLogic
-from feedweir.join.query import JoinQuery
-from feedweir.join.state import HistoryStore
-from feedweir.join.windows import JoinBounds
+from feedweir.join.patterns.history_store import HistoryStore
+from feedweir.join.patterns.pattern_logic import PatternLogic
+from feedweir.join.patterns.pattern_set import PatternSet, compile_patterns
+from feedweir.join.patterns.variables import PatternQuery
+from feedweir.join.window_bounds import JoinBounds
 from feedweir.plan.nodes import PatternJoin, TimeSpan
 
 WITNESSES = "variable string, value string, item bigint, time timestamp"
@@ -211,7 +211,7 @@ class Shard:
         self._source = source
         self._results = place / "results"
         self._joins = compiled(rules)
-        self._logic = JoinLogic(self._joins)
+        self._logic = PatternLogic(self._joins)
         self._store = HistoryStore(place / "state")
         self._after = -1
         self._states = self._logic.start()
@@ -232,11 +232,11 @@ class Shard:
         return pairs.num_rows
 
 
-def compiled(rules: tuple[Rule, ...]) -> JoinSet:
+def compiled(rules: tuple[Rule, ...]) -> PatternSet:
     schema = Schema(ITEM_LEAVES)
     place = {name: number for number, name in enumerate(ITEM_LEAVES)}
     queries = (
-        JoinQuery(
+        PatternQuery(
             key,
             PatternJoin(
                 "followed by",
@@ -249,7 +249,7 @@ def compiled(rules: tuple[Rule, ...]) -> JoinSet:
         for key, (left, right, length) in enumerate(rules)
     )
     # Spark's ways wait for nothing that is late, so this one keeps nothing for it either.
-    return compile_joins(queries, bounds=JoinBounds(lateness=timedelta(0)))
+    return compile_patterns(queries, bounds=JoinBounds(lateness=timedelta(0)))
 
 
 @dataclass(frozen=True)
@@ -286,7 +286,7 @@ def read_witnesses(path: Path) -> Read:
     return Read(Items(columns, np.ascontiguousarray(times)), int(table["item"][0].as_py()))
 
 
-def pair_table(joins: JoinSet, found: Any) -> pa.Table:
+def pair_table(joins: PatternSet, found: Any) -> pa.Table:
     """What the join room found, by the variables of R_T's rows."""
     level = joins.levels[0]
     names = [one.pattern.root.children[0].name if one.pattern else "" for one in level.variables]

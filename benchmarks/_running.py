@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.client import HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -127,7 +128,7 @@ class Installation:
         return False
 
     def processes(self) -> list[Process]:
-        return [] if self._process is None else _tree(self._process.pid)
+        return [] if self._process is None else process_tree(self._process.pid)
 
     def has_ended(self) -> bool:
         return self._process is None or self._process.poll() is not None
@@ -166,7 +167,7 @@ class Installation:
                 status, body = answer.status, answer.read()
         except HTTPError as error:
             status, body = error.code, error.read()
-        except OSError:
+        except (OSError, HTTPException):  # it was killed before, or while it answered
             status, body = 0, b""
         return Answer(status, body, time.perf_counter() - begun)
 
@@ -190,7 +191,7 @@ def free_port() -> int:
 # Processes
 
 
-def _tree(root: int) -> list[Process]:
+def process_tree(root: int) -> list[Process]:
     """A process and all that descend from it."""
     everyone = {pid: parent for pid in _pids() if (parent := _parent_of(pid)) is not None}
     family, found = {root}, [root]
@@ -231,7 +232,7 @@ def _process(pid: int, parent: int, *, is_root: bool) -> Process | None:
 def _kind(name: str, command: bytes) -> str:
     if name == "java":
         return "java"
-    if b"feedweir.acquire.parse_worker" in command:
+    if b"feedweir.acquire.parse.parse_worker" in command:
         return "parser"
     return "worker" if b"pyspark" in command else "other"
 

@@ -21,6 +21,8 @@ SETTLED_AFTER_S = 5.0
 PROBE_TIMEOUT_S = 15.0
 YOUNG_S, OLD_S = 30.0, 60.0
 """Memory is compared at these ages since a kill, when what was loaded again is loaded."""
+READY_S = 15.0
+"""And when the pipeline has run for so long since: a busy machine needs most of a minute to start it."""
 
 
 _ASKED = b"<rss version='2.0'><channel><item><title>the river</title></item></channel></rss>"
@@ -115,6 +117,7 @@ class Prober:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._killed_at: float | None = None
+        self._ready_at: float | None = None
         self._is_door_gone = False
         self.count = 0
         self.failed: list[Failed] = []
@@ -131,6 +134,12 @@ class Prober:
 
     def killed(self, *, is_door_gone: bool) -> None:
         self._killed_at, self._is_door_gone = time.monotonic(), is_door_gone
+        self._ready_at = None
+
+    @property
+    def ready_s(self) -> float:
+        """How long the pipeline has run since the last kill."""
+        return 0.0 if self._ready_at is None else time.monotonic() - self._ready_at
 
     def _is_excused(self, path: str) -> bool:
         return self._killed_at is not None and (self._is_door_gone or path == "/readyz")
@@ -169,7 +178,7 @@ class Prober:
         since = time.monotonic() - self._killed_at if self._killed_at is not None else 0.0
         if since >= SETTLED_AFTER_S:
             self.restarts_s.append(since)
-            self._killed_at = None
+            self._killed_at, self._ready_at = None, time.monotonic()
 
 
 # Memory
@@ -182,14 +191,16 @@ class Sample:
     kill: int
     kind: str
     age_s: float
+    ready_s: float
+    """How long the pipeline had run since."""
     python_bytes: int
     java_bytes: int
 
 
-def sample_of(kill: int, kind: str, age_s: float, processes: Sequence[Process]) -> Sample:
+def sample_of(kill: int, kind: str, age_s: float, ready_s: float, processes: Sequence[Process]) -> Sample:
     python = sum(one.own_bytes for one in processes if one.kind != "java")
     java = sum(one.own_bytes for one in processes if one.kind == "java")
-    return Sample(kill, kind, age_s, python, java)
+    return Sample(kill, kind, age_s, ready_s, python, java)
 
 
 def growth(samples: Sequence[Sample], after_kill: int, of: Callable[[Sample], int]) -> float | None:
@@ -207,7 +218,7 @@ def growth(samples: Sequence[Sample], after_kill: int, of: Callable[[Sample], in
 
 def _levels(samples: Sequence[Sample], of: Callable[[Sample], int]) -> list[float]:
     """After each kill the middle of what was held."""
-    settled = [one for one in samples if YOUNG_S <= one.age_s < OLD_S and of(one)]
+    settled = [one for one in samples if YOUNG_S <= one.age_s < OLD_S and one.ready_s >= READY_S and of(one)]
     kills = sorted({one.kill for one in settled})
     return [median(of(one) for one in settled if one.kill == kill) for kill in kills]
 

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks._excite import MEAN_TERMS
-from feedweir.acquire.landing import Landed
-from feedweir.items.dates import date_of
-from feedweir.items.text import words
+from feedweir.logs.landing import Landed
 from feedweir.match import KeywordQueries
+from feedweir.text.analyser import words
+from feedweir.text.dates import date_of
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 MOST_COMMON = 0.003

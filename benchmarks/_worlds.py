@@ -38,7 +38,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from feedweir.acquire.refresh.simulate import FeedTrace, Trace
+from benchmarks._polls_replayed import FeedTrace, Trace
 
 START = datetime(2024, 5, 6, tzinfo=UTC).timestamp()
 """A Monday."""

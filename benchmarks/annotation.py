@@ -19,13 +19,13 @@ from pathlib import Path
 
 import numpy as np
 
-from feedweir.acquire.landing import Landed, LandingLog
-from feedweir.engine.directory import DataDirectory
-from feedweir.engine.join_plans import JoinFeed
-from feedweir.engine.preview import replay
-from feedweir.engine.runner import Runner
-from feedweir.engine.sets import install_set
-from feedweir.engine.store import Store
+from feedweir.ask.preview import replay
+from feedweir.join.streams import JoinFeed
+from feedweir.logs.directory import DataDirectory
+from feedweir.logs.landing import Landed, LandingLog
+from feedweir.logs.store import Store
+from feedweir.pipeline.local_runner import LocalRunner
+from feedweir.pipeline.sets import install_set
 from feedweir.plan.nodes import AnnotationJoin, Filter, LastItems, Node, Source, TimeSpan, Window
 from feedweir.plan.predicates import Compare, Contains, JoinAnd, JoinPredicate, Relates, Term
 
@@ -177,7 +177,7 @@ def _land(directory: DataDirectory, stream: Sequence[Sequence[_News]]) -> None:
 
 def _run(directory: DataDirectory) -> tuple[float, int]:
     """Processor seconds and items; the first batch loads the kernels and does not count."""
-    runner = Runner(directory, lambda manifest: None, max_segments=1)
+    runner = LocalRunner(directory, lambda manifest: None, max_segments=1)
     runner.run_batch()
     begun, items = time.process_time(), 0
     while manifest := runner.run_batch():

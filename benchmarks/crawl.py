@@ -1,8 +1,8 @@
 """Crawl of 10,000 sources against a local origin in a process of its own, an hour of simulated time.
 
-The origin answers 304 to a validator it knows and 200 otherwise; a part of the sources changes between looks. The clock
+The origin answers 304 to a validator it knows and 200 otherwise; a part of the sources changes between polls. The clock
 of the crawl is simulated, so that politeness is exercised at full speed; the origin's requests are all checked.
-Every look is planned, as by default, and then made when the load of the benchmark wants it; `unplanned_fetches_per_s`
+Every poll is planned, as by default, and then made when the load of the benchmark wants it; `unplanned_fetches_per_s`
 is without planning.
 """
 
@@ -23,20 +23,20 @@ from typing import Any
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from feedweir.acquire.addresses import AddressRule
-from feedweir.acquire.aiohttp_transport import AiohttpTransport
-from feedweir.acquire.crawl import Crawler, CrawlOptions, CrawlReport, share_of
-from feedweir.acquire.exchange import Changed, Failed, Request, Response, Transport, Unchanged
-from feedweir.acquire.fetch import Fetcher
-from feedweir.acquire.hosts import HostLedger, HostRules
-from feedweir.acquire.http_rules import host_of
-from feedweir.acquire.landing import LandingLog
-from feedweir.acquire.refresh.budget import Budget
-from feedweir.acquire.refresh.history import History
-from feedweir.acquire.refresh.planned import Planned
+from feedweir.acquire.fetch.addresses import AddressRule
+from feedweir.acquire.fetch.aiohttp_transport import AiohttpTransport
+from feedweir.acquire.fetch.crawl import Crawler, CrawlOptions, CrawlReport, share_of
+from feedweir.acquire.fetch.exchange import Changed, Failed, Request, Response, Transport, Unchanged
+from feedweir.acquire.fetch.fetcher import Fetcher
+from feedweir.acquire.fetch.hosts import HostLedger, HostRules
+from feedweir.acquire.fetch.http_rules import host_of
+from feedweir.acquire.refresh.planned_policy import Planned
 from feedweir.acquire.refresh.policies import Fixed
-from feedweir.acquire.refresh.rules import RefreshRules, first_check
-from feedweir.acquire.refresh.state import SourceState
+from feedweir.acquire.refresh.refresh_rules import RefreshRules, fraction
+from feedweir.acquire.refresh.request_budget import Budget
+from feedweir.acquire.refresh.source_history import History
+from feedweir.acquire.refresh.source_state import SourceState
+from feedweir.logs.landing import LandingLog
 
 START = datetime(2024, 5, 1, tzinfo=UTC)
 _ITEM = b"<item><guid>%d</guid><title>An item of some length, as items are</title></item>"
@@ -47,9 +47,7 @@ _STEP_S = 30
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sources", type=int, default=10_000)
     parser.add_argument("--sources-per-host", type=int, default=4)
-    parser.add_argument(
-        "--rounds", type=int, default=4, help="looks at each source within the simulated hour"
-    )
+    parser.add_argument("--rounds", type=int, default=4, help="polls each source within the simulated hour")
     parser.add_argument("--crawlers", type=int, default=2, help="processes that share the hosts")
 
 
@@ -195,17 +193,17 @@ def _crawler(
     states = _sources(port, sources, per_host, interval_s)
     own = [state for state in states if share_of(state, shares) == share]
     policy = _PlannedInVain(interval_s=interval_s) if is_planned else Fixed(interval_s=interval_s)
-    policy.next_look(History(), START, START, START)  # kernels are loaded before time is taken
+    policy.next_poll(History(), START, START, START)  # kernels are loaded before time is taken
     pipe.send("ready")
     pipe.send(asyncio.run(_crawl(LandingLog(directory), own, policy)))
 
 
 class _PlannedInVain(Fixed):
-    """Costs what planning costs, and looks at the same moments as without."""
+    """Costs what planning costs, and polls the same moments as without."""
 
-    def next_look(self, history: History, now: datetime, earliest: datetime, latest: datetime) -> datetime:
-        Planned().next_look(history, now, earliest, latest)
-        return Fixed.next_look(self, history, now, earliest, latest)
+    def next_poll(self, history: History, now: datetime, earliest: datetime, latest: datetime) -> datetime:
+        Planned().next_poll(history, now, earliest, latest)
+        return Fixed.next_poll(self, history, now, earliest, latest)
 
 
 async def _crawl(log: LandingLog, states: Iterable[SourceState], policy: Fixed) -> dict[str, float]:
@@ -246,7 +244,10 @@ async def _crawl(log: LandingLog, states: Iterable[SourceState], policy: Fixed) 
 def _sources(port: int, sources: int, per_host: int, interval_s: float) -> Iterable[SourceState]:
     for number in range(sources):
         url = f"http://host{number // per_host}.example:{port}/{number}"
-        yield first_check(f"source{number}", url, START, spread_s=interval_s)
+        source = f"source{number}"
+        yield SourceState(
+            source=source, url=url, next_at=START + timedelta(seconds=interval_s * fraction(source))
+        )
 
 
 def _count(tally: dict[str, int], report: CrawlReport) -> None:

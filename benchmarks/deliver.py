@@ -15,7 +15,7 @@ import random
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from email import message_from_bytes
@@ -23,27 +23,27 @@ from email.policy import default as MAIL_POLICY
 from multiprocessing.connection import Connection
 from typing import Any
 
-from feedweir.acquire.addresses import AddressRule
-from feedweir.acquire.aiohttp_transport import AiohttpTransport
+from feedweir.acquire.fetch.addresses import AddressRule
+from feedweir.acquire.fetch.aiohttp_transport import AiohttpTransport
 from feedweir.catalog import Catalog, NewEntry, NewFeed, NewSubscription, open_catalog
 from feedweir.deliver.channels.mail import MailChannel
 from feedweir.deliver.channels.smtp import SmtpPool, SmtpServer
 from feedweir.deliver.channels.webhook import WebhookChannel
-from feedweir.deliver.retry import RetryPolicy
-from feedweir.deliver.transform import Transformer
-from feedweir.deliver.view import EntryView, FeedView
+from feedweir.deliver.feed_views import EntryKey
+from feedweir.deliver.render.view import EntryView, FeedView
+from feedweir.deliver.send.parcel_store import Parcels
+from feedweir.deliver.send.poster import GuardedPoster
+from feedweir.deliver.send.retry import RetryPolicy
+from feedweir.deliver.send.sender import Sender, SenderOptions
+from feedweir.deliver.transforms.transformer import Transformer
 from feedweir.items.model import Item
-from feedweir.keeper.entry_views import Key, key_of
-from feedweir.keeper.parcels import Parcels
-from feedweir.keeper.posting import GuardedPoster
-from feedweir.keeper.sending import Sender, SenderOptions
 
 _START = datetime(2024, 5, 1, tzinfo=UTC)
 _PARALLEL = multiprocessing.get_context("fork")
 _QUICK = {
     name: RetryPolicy(first_s=0.2, factor=1.5, most_s=1, attempts=1_000) for name in ("mail", "webhook")
 }
-_SHORT = SenderOptions(lease_s=4, timeout_s=2, look_s=0.1)
+_SHORT = SenderOptions(lease_s=4, timeout_s=2, poll_s=0.1)
 """So that what a killed sender held comes free soon."""
 _SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
@@ -70,14 +70,11 @@ def run(options: argparse.Namespace) -> dict[str, object]:
 class Made:
     """Items that are made from their numbers, the same in every process."""
 
-    def feed(self, feed_id: int) -> FeedView:
+    def with_id(self, feed_id: int, limit: int = 0) -> FeedView:
         return FeedView(name="News", updated=_START)
 
-    def newest(self, feed_id: int, limit: int) -> FeedView:
-        return self.feed(feed_id)
-
-    def entries(self, payloads: Sequence[Mapping[str, Any]]) -> Mapping[Key, tuple[EntryView, ...]]:
-        return {key: (EntryView(item=_item(key[1])),) for key in map(key_of, payloads)}
+    def entries(self, keys: Iterable[EntryKey]) -> Mapping[EntryKey, tuple[EntryView, ...]]:
+        return {key: (EntryView(item=_item(key[1])),) for key in keys}
 
 
 def _item(seq: int) -> Item:

@@ -17,10 +17,10 @@ from typing import Any
 
 from feedweir.catalog import Catalog, tables
 from feedweir.catalog.rows import insert_all
-from feedweir.engine.batches import Manifest
-from feedweir.engine.runner import Runner
-from feedweir.keeper.commit import commit_batch
-from feedweir.keeper.weir import Weir
+from feedweir.logs.batches import Manifest
+from feedweir.pipeline.commit import commit_batch
+from feedweir.pipeline.local_runner import LocalRunner
+from feedweir.service.installation import Weir
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 _SUBSCRIPTIONS, _ITEMS = 20_000, (5, 50)
@@ -48,7 +48,7 @@ def _setting(subscriptions: int, items: int) -> dict[str, Any]:
         weir.push("News", _document(items))
         weir.refresh_set()
         manifests: list[Manifest] = []
-        Runner(weir.directory, manifests.append).run_available()
+        LocalRunner(weir.directory, manifests.append).run_available()
         before, begun = _peak_mb(), time.process_time()
         commit_batch(weir.catalog, weir.store, manifests[-1], NOON)
         seconds, growth = time.process_time() - begun, _peak_mb() - before

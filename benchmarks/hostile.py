@@ -2,7 +2,7 @@
 
 Every document of `_hostile_documents`, in several sizes, comes to a running installation twice: fetched from an origin,
 and pushed. Right after each a calm one is pushed, which has to be published in time. At last one document comes that is
-more than is allowed: it, and nothing else, is set aside. Then the files of logs are damaged, one at a time.
+more than is allowed: it, and nothing else, is quarantined. Then the files of logs are damaged, one at a time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from benchmarks._damages import damage_report
 from benchmarks._hostile_documents import hostile_documents
 from benchmarks._running import Installation, serving, waited
 from benchmarks._streams import generated_stories, keyword_queries
-from feedweir.keeper.weir import Weir
+from feedweir.service.installation import Weir
 
 SIZES = (20_000, 160_000)
 FULL_SIZES = (*SIZES, 1_600_000)
@@ -77,10 +77,10 @@ def _documents(scratch: Path, sizes: tuple[int, ...]) -> dict[str, object]:
         _fetch_all(house, origin, url, calm)
         slowest_push_s = _push_all(house, bodies, calm)
         stalled = calm.late() + _unpublished(house)
-        unexpected = _set_aside(house)
+        unexpected = _quarantined(house)
         _overwhelm(house, origin, url, calm)
         stalled += calm.late() + _unpublished(house) + int(not house.is_ready())
-        aside, restarts = _set_aside(house), house.get("/healthz").json()["restarts"]
+        aside, restarts = _quarantined(house), house.get("/healthz").json()["restarts"]
         house.stop()
     return {
         "documents": len(origin.served) + len(bodies),
@@ -207,7 +207,7 @@ def _unpublished(house: Installation) -> int:
     return int(facts["landed"]) - int(facts["published"])
 
 
-def _set_aside(house: Installation) -> int:
+def _quarantined(house: Installation) -> int:
     return len(house.get("/v1/quarantine").json()["documents"])
 
 

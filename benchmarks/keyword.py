@@ -14,8 +14,10 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from time import perf_counter, process_time
 from typing import Any
+from xml.sax.saxutils import escape
 
 import numpy as np
 import pyarrow as pa
@@ -25,26 +27,29 @@ import pyarrow.parquet as pq
 from benchmarks import _excite as excite
 from benchmarks._plot import line_plot
 from feedweir.catalog import Definition
-from feedweir.engine.sets import install_set
-from feedweir.items.schema import ITEM_SCHEMA
-from feedweir.items.text import words
-from feedweir.keeper.compile import compile_definitions
-from feedweir.keeper.sharing import processes_for
+from feedweir.compile.compiler import compile_definitions
+from feedweir.compile.statement_shares import processes_for
+from feedweir.items.columns import ItemColumns
+from feedweir.items.model import Item
+from feedweir.items.schema import ITEM_SCHEMA, items_of
 from feedweir.match import (
     Frequencies,
     KeywordQueries,
     SegmentedSet,
     apply_changes,
     compile_set,
-    create_segmented,
     is_worth_merging,
-    merge,
-    open_set,
     open_version,
+    prepare_merge,
+    write_version,
 )
-from feedweir.match.prospective import METHODS, PUBLISHED, Shared, TermSets, best_of, matcher
+from feedweir.match.sets.compiled_set import open_compiled
+from feedweir.pipeline.sets import install_set
 from feedweir.plan.predicates import Contains, Term
 from feedweir.plan.query import Query
+from feedweir.published.prospective import METHODS, PUBLISHED, Shared, TermSets, best_of, matcher
+from feedweir.service.installation import Weir
+from feedweir.text.analyser import words
 
 STOP_WORDS = frozenset(
     re.findall(
@@ -54,6 +59,8 @@ STOP_WORDS = frozenset(
     )
 )
 _BATCH = 4096
+_SINGLE = 1_000
+"""Items that are asked about one by one."""
 _SPARE_QUERIES = 20_000
 """Drawn beside the others, to be added later."""
 
@@ -75,6 +82,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
     result |= kernels(work)
     with tempfile.TemporaryDirectory() as scratch:
         result |= whole_path(work, Path(scratch), options)
+        result |= single(work, Path(scratch), options)
         result |= updates(replace(work, documents=drawn.documents), more, Path(scratch))
         result |= statements(work, Path(scratch), options.statements)
         result |= against_perq(work)
@@ -132,7 +140,7 @@ def naive_pairs(queries: TermSets, documents: TermSets) -> np.ndarray[Any, Any]:
 def whole_path(work: excite.Workload, scratch: Path, options: argparse.Namespace) -> dict[str, object]:
     queries = KeywordQueries(*excite.keyword_columns(work.queries, work.n_terms))
     _, build_s = timed(lambda: compile_set(queries, scratch / "set"))
-    opened: Any = open_set(scratch / "set")
+    opened: Any = open_compiled(scratch / "set")
     texts = excite.texts(work.documents)
     batch = items_of_texts([""] * len(texts), texts)
     opened.match(batch.slice(0, 10))
@@ -151,6 +159,60 @@ def whole_path(work: excite.Workload, scratch: Path, options: argparse.Namespace
         seen = observed(real_items(options.items, first=20_000, n=10_000))
         return result | text_ratio(real_queries(options.queries), real_items(options.items), scratch, seen)
     return result | text_ratio(queries, batch, scratch)
+
+
+# One at a time
+
+
+def single(work: excite.Workload, scratch: Path, options: argparse.Namespace) -> dict[str, object]:
+    """Microseconds for one item, from its value to the keys, and for a document, from its bytes to the feeds' names."""
+    if options.queries is not None and options.items is not None:
+        queries, items = real_queries(options.queries), real_items(options.items, _SINGLE)
+        seen = observed(real_items(options.items, first=20_000, n=10_000))
+    else:
+        queries = KeywordQueries(*excite.keyword_columns(work.queries, work.n_terms))
+        texts = excite.texts(work.documents)
+        items, seen = items_of_texts([""] * len(texts), texts), None
+    compile_set(queries, scratch / "single", frequencies=seen)
+    opened = open_compiled(scratch / "single")
+    values = list(items_of(items))
+    found, spent = one_by_one(lambda item: opened.match(ItemColumns([item])).keys.tolist(), values)
+    together = opened.match(items)
+    agree = found == [together.keys[together.rows == row].tolist() for row in range(len(values))]
+    return {
+        "one_item_us": spent,
+        "one_item_agrees": agree,
+        **one_document(queries, values, scratch, options.statements),
+    }
+
+
+def one_document(queries: KeywordQueries, items: list[Item], scratch: Path, n: int) -> dict[str, object]:
+    """The same queries as statements, each item as a document."""
+    terms = queries.terms.to_pylist()[:n]
+    feeds = (
+        f"create feed f{number} from a where " + " and ".join(f"item contains '{word}'" for word in words)
+        for number, words in enumerate(terms)
+    )
+    with Weir.open(scratch / "weir") as weir:
+        weir.execute(";\n".join(["register feed http://a.example/feed as a", *feeds]))
+        weir.refresh_set()
+        documents = [
+            f"<rss><channel><item><title>{escape(item.title)}</title><description>{escape(item.summary)}</description>"
+            "</item></channel></rss>"
+            for item in items
+        ]
+        _, spent = one_by_one(
+            lambda body: weir.ask.matching_feeds_of_document(body.encode(), source="a"), documents
+        )
+    return {"one_document_us": spent}
+
+
+def one_by_one(ask: Callable[[Any], Any], given: list[Any]) -> tuple[list[Any], float]:
+    """(what each is answered, the median of the microseconds); once more before, so that all is near."""
+    for one in given[:50]:
+        ask(one)
+    answers = [timed(lambda one=one: ask(one)) for one in given]
+    return [answer for answer, _ in answers], round(1e6 * median(spent for _, spent in answers), 1)
 
 
 def statements(work: excite.Workload, scratch: Path, n: int) -> dict[str, object]:
@@ -209,7 +271,7 @@ def text_ratio(
 ) -> dict[str, object]:
     """Everything from Arrow to pairs, against the regular expression that only finds words; best of five each."""
     compile_set(queries, scratch / "ratio", frequencies=seen)
-    opened: Any = open_set(scratch / "ratio")
+    opened: Any = open_compiled(scratch / "ratio")
     titles, summaries = (items.column(name).to_pylist() for name in ("title", "summary"))
     texts = [f"{title} {summary}" for title, summary in zip(titles, summaries, strict=True)]
     batches = [items.slice(start, _BATCH) for start in range(0, items.num_rows, _BATCH)]
@@ -231,7 +293,9 @@ def text_ratio(
 def real_queries(path: Path) -> KeywordQueries:
     data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     lines = data.decode("utf-8", "replace").splitlines()
-    terms = [[word for word in re.findall(r"\w+", line) if word not in STOP_WORDS] for line in lines]
+    found = (re.findall(r"\w+", line) for line in lines)
+    # a row of underscores has no word in it, and a statement that asks for it is refused
+    terms = [[word for word in some if word not in STOP_WORDS and word.strip("_")] for some in found]
     kept = [words for words in terms if words]
     return KeywordQueries(pa.array(np.arange(len(kept))), pa.array(kept, pa.list_(pa.string())))
 
@@ -280,7 +344,7 @@ def updates(
     until everything is to be merged; the merge belongs to the price, and so does opening each version to match.
     """
     root = scratch / "changing"
-    base: Any = create_segmented(root, KeywordQueries(*excite.keyword_columns(work.queries, work.n_terms)))
+    base: Any = write_version(root, 1, KeywordQueries(*excite.keyword_columns(work.queries, work.n_terms)))
     batch = items_of_texts([""] * len(work.documents), excite.texts(work.documents))
     base.match(batch)
     _get_ready(replace(work, queries=work.queries.head(8000)), more, batch.slice(0, 10), scratch / "small")
@@ -297,7 +361,9 @@ def updates(
         segments = max(segments, len(changed.segments))
         if len(spent) % 10 == 5:
             slower.append(_slowdown(base, changed, batch))
-    merged, merge_s = timed(lambda: _opened(merge(root), batch.slice(0, 1)))
+    merged, merge_s = timed(
+        lambda: _opened(apply_changes(root, prepared=prepare_merge(root)), batch.slice(0, 1))
+    )
     slowdown, share = float(np.mean(slower)), (sum(spent) + merge_s) / len(spent)
     return {
         "update_dip": max(0.0, 1.0 - (1.0 - share) / slowdown),
@@ -313,10 +379,10 @@ def updates(
 
 def _get_ready(work: excite.Workload, more: TermSets, items: pa.RecordBatch, root: Path) -> None:
     """Once with a small set, so that no kernel is compiled while the clock runs."""
-    create_segmented(root, KeywordQueries(*excite.keyword_columns(work.queries, work.n_terms)))
+    write_version(root, 1, KeywordQueries(*excite.keyword_columns(work.queries, work.n_terms)))
     for number, size in enumerate((200, 5)):
         _opened(apply_changes(root, _queries(more, np.arange(size), number), [number]), items)
-    _opened(merge(root), items)
+    _opened(apply_changes(root, prepared=prepare_merge(root)), items)
 
 
 def _slowdown(base: Any, changed: Any, batch: pa.RecordBatch) -> float:

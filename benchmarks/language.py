@@ -10,9 +10,9 @@ from collections.abc import Callable
 from multiprocessing import get_context
 
 from feedweir.language import Query, check, format_statement, parse
-from feedweir.language.check import Kind
+from feedweir.language.name_checks import Kind
+from feedweir.language.plan_builder import build
 from feedweir.language.statements import Ask, CreateFeed
-from feedweir.plan import build
 
 _SOURCES = tuple(f"source{number}" for number in range(1000))
 _PEOPLE = ("broder", "hong", "petrovic", "amann", "creus", "irmak")

@@ -17,9 +17,9 @@ from typing import Any
 import feedparser
 import pyarrow as pa
 
-from feedweir.acquire.parse import parse_batch
-from feedweir.items.dates import date_of
+from feedweir.acquire.parse.parser import parse_batch
 from feedweir.items.schema import DOCUMENT_SCHEMA, items_of
+from feedweir.text.dates import date_of
 
 NOW = datetime(2024, 5, 1, tzinfo=UTC)
 WORDS = [

@@ -20,13 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks._streams import documents_of, generated_stories, keyword_queries, stories_of
-from feedweir.acquire.landing import LandingLog
-from feedweir.engine.batches import Manifest
-from feedweir.engine.directory import DataDirectory
-from feedweir.engine.runner import Runner
-from feedweir.engine.sets import change_set, install_set
-from feedweir.engine.store import Store
-from feedweir.match import KeywordQueries, merge, write_version
+from feedweir.logs.batches import Manifest
+from feedweir.logs.directory import DataDirectory
+from feedweir.logs.landing import LandingLog
+from feedweir.logs.store import Store
+from feedweir.match import KeywordQueries, apply_changes, prepare_merge, write_version
+from feedweir.pipeline.local_runner import LocalRunner
+from feedweir.pipeline.sets import change_set, install_set
 from feedweir.plan.predicates import Contains, Term
 from feedweir.plan.query import Query
 
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
         engine_rate, updates = _in_process(alone, changing, queries)
         figures = _on_spark(wide, options.cores, batches, steady)
         _land(alone, steady)
-        Runner(alone, _ignore, max_segments=1_000).run_available()
+        LocalRunner(alone, _ignore, max_segments=1_000).run_available()
         return {
             "items": len(stories),
             "feeds": len(queries.keys),
@@ -106,7 +106,7 @@ def _in_process(
     A batch with a set that stays is followed by the same one with a set that changes, so that whatever else the machine
     does meets both. The first loads the kernels and does not count.
     """
-    runners = [Runner(directory, _ignore, max_segments=1) for directory in (still, changing)]
+    runners = [LocalRunner(directory, _ignore, max_segments=1) for directory in (still, changing)]
     changes = _Changes(changing, queries)
     changes.begin()
     for runner in runners:
@@ -155,7 +155,7 @@ class _Changes:
     def merge_share(self) -> float:
         """How much of a core is busy with merging."""
         begun = time.process_time()
-        merge(self._sets)
+        apply_changes(self._sets, prepared=prepare_merge(self._sets))
         return (time.process_time() - begun) * CHANGES_PER_S / self._cycle
 
     def _change(self, count: int) -> float:

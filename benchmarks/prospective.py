@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks import _excite as excite
 from benchmarks._prospective_page import PUBLISHED_43, PUBLISHED_44, page
-from feedweir.match.prospective import Clustered, Found, Matcher, Ordered, Primitive, Shared, TermSets
+from feedweir.published.prospective import Clustered, Found, Matcher, Ordered, Primitive, Shared, TermSets
 
 Row = tuple[str, object, object]
 Phases = tuple[float, float]

@@ -7,7 +7,7 @@ reaches that has watched a week before without a gap, and that week was just the
 nobody can fall below on a generated trace, by its rates. `collections_…` is another generated world, of feeds that are
 like the recorded ones. An hourly poll misses one item in five hundred there, when two changes are half an hour apart.
 
-Means are over the `seeds`, which draw the generated worlds and move the moments of the first looks; `…_worst` is the
+Means are over the `seeds`, which draw the generated worlds and move the moments of the first polls; `…_worst` is the
 worst of them. Seeds below 70 were seen while the policy was developed; `--first-seed 100` runs others.
 """
 
@@ -26,11 +26,11 @@ from statistics import fmean
 import pyarrow.parquet as pq
 
 from benchmarks import _worlds
-from feedweir.acquire.refresh.history import History
-from feedweir.acquire.refresh.planned import Planned
+from benchmarks._polls_replayed import Account, FeedTrace, Trace, a_week_later, simulate, steering
+from feedweir.acquire.refresh.planned_policy import Planned
 from feedweir.acquire.refresh.policies import Fixed, RateProportional
-from feedweir.acquire.refresh.rules import RefreshRules
-from feedweir.acquire.refresh.simulate import Account, FeedTrace, Trace, a_week_later, simulate, steering
+from feedweir.acquire.refresh.refresh_rules import RefreshRules
+from feedweir.acquire.refresh.source_history import History
 
 _DAYS = 7
 _COLLECTIONS = 40
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trace", default="", help="a Parquet file with poll_time, feed, item_ids")
     parser.add_argument("--feeds", type=int, default=200, help="feeds of a generated trace")
     parser.add_argument(
-        "--seeds", type=int, default=5, help="runs that differ in the moments of the first looks"
+        "--seeds", type=int, default=5, help="runs that differ in the moments of the first polls"
     )
     parser.add_argument("--first-seed", type=int, default=0, help="the seed of the first run")
     parser.add_argument("--workers", type=int, default=2, help="runs at a time")
@@ -142,15 +142,15 @@ def _knowing(trace: Trace, seed: str) -> Account:
 
 
 def _proportional(trace: Trace, seed: str) -> Account:
-    """Looks in proportion to rates, with about as many requests as an hourly poll makes."""
+    """Polls in proportion to rates, with about as many requests as an hourly poll makes."""
     hourly = _hourly(trace, seed)
-    items_per_look = hourly.items / hourly.requests
-    first = _at_rates(trace, items_per_look, seed)
-    return _at_rates(trace, items_per_look * first.requests / hourly.requests, seed)
+    items_per_poll = hourly.items / hourly.requests
+    first = _at_rates(trace, items_per_poll, seed)
+    return _at_rates(trace, items_per_poll * first.requests / hourly.requests, seed)
 
 
-def _at_rates(trace: Trace, items_per_look: float, seed: str) -> Account:
-    rules = RefreshRules(policy=RateProportional(items_per_look=items_per_look))
+def _at_rates(trace: Trace, items_per_poll: float, seed: str) -> Account:
+    rules = RefreshRules(policy=RateProportional(items_per_poll=items_per_poll))
     return simulate(trace, rules, requests_s=1.1 * len(trace) / 3_600, seed=seed)
 
 

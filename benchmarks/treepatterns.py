@@ -6,6 +6,8 @@ arrays, a batch at a time. lxml evaluates compiled expressions, a sample of the 
 is extrapolated linearly to all patterns; the same sample is what `agree` compares. All times are CPU time of one
 thread. Documents were preceded by others of their kind, as in a stream, so that most structures of small documents were
 met before; `structures` tells how many there were, and `speedup_unseen` what is left when nothing is known of any.
+
+`through_weir_ms` is the time of an item through an installation whose feeds ask for paths (`_tree_feeds.py`).
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
+from benchmarks._tree_feeds import Press, conditions, example_roots, through_weir
 from feedweir.match.trees import TreeSet, compile_trees, parse_tree, tree_of
 from feedweir.plan.predicates import PatternNode, TreePattern
 
@@ -128,7 +131,8 @@ def branches_of(roots: Sequence[Any]) -> dict[Branch, list[str]]:
     found: dict[Branch, list[str]] = {}
 
     def walk(node: Any, above: Branch) -> None:
-        path = (*above, node.tag)
+        name = f"{node.prefix}:{etree.QName(node).localname}" if node.prefix else node.tag
+        path = (*above, name)
         values = found.setdefault(path, [])
         if len(values) < MAX_VALUES and not len(node):
             values.append(node.text or "")
@@ -147,7 +151,9 @@ def branches_of(roots: Sequence[Any]) -> dict[Branch, list[str]]:
 class PatternMaker:
     """Distinct random patterns over the paths of sample documents."""
 
-    def __init__(self, roots: Sequence[Any], chance: random.Random) -> None:
+    def __init__(
+        self, roots: Sequence[Any], chance: random.Random, compared: float = 0.65, equal: float = 0.25
+    ) -> None:
         self.values = branches_of(roots)
         self.paths = sorted(self.values)
         self.below: dict[Branch, list[Branch]] = {}
@@ -155,6 +161,7 @@ class PatternMaker:
             for length in range(1, len(path)):
                 self.below.setdefault(path[:length], []).append(path)
         self.chance = chance
+        self._compared, self._equal = compared, equal
 
     def patterns(self, count: int) -> list[TreePattern]:
         made: dict[PatternNode, None] = {}
@@ -189,14 +196,16 @@ class PatternMaker:
 
     def _comparison(self, path: Branch) -> tuple[str | None, str | float | None]:
         values = self.values[path]
-        if not values or self.chance.random() < 0.35:
+        if not values or self.chance.random() > self._compared:
             return None, None
         value = self.chance.choice(values)
         try:
             number = float(value)
         except ValueError:
             return "=", value if self.chance.random() < 0.5 else self.chance.choice(WORDS)
-        return self.chance.choice(("=", "<", ">", ">=")), number + self.chance.randrange(-20, 20)
+        if self.chance.random() < self._equal:
+            return "=", number
+        return self.chance.choice(("<", ">", ">=")), number + self.chance.randrange(-20, 20)
 
 
 def plain_xpath(node: PatternNode, context: str = "") -> str:
@@ -223,7 +232,7 @@ def measure(
     trees.matches_of([tree_of(document) for document in documents[:warm]])
     measured = documents[warm:]
     ours_s, found = _timed(lambda: trees.matches_of([tree_of(document) for document in measured]))
-    structures = int(trees.skeletons.replaced[0])
+    structures = int(trees.document_shapes.replaced[0])
     unseen_s = ours_s + _added_by_unseen(trees, measured)
     chosen = random.Random(3).sample(range(len(patterns)), min(sample, len(patterns)))
     expressions = [etree.XPath(f"boolean({plain_xpath(patterns[number].root)})") for number in chosen]
@@ -261,7 +270,7 @@ def _added_by_unseen(trees: TreeSet, documents: Sequence[Any]) -> float:
     def one_by_one(is_known: bool) -> None:
         for document in documents:
             if not is_known:
-                trees.skeletons.lengths[:] = 0
+                trees.document_shapes.lengths[:] = 0
             trees.matches_of([tree_of(document)])
 
     one_by_one(True)
@@ -282,8 +291,19 @@ def _timed(work: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
+        "--feeds", type=int, default=100_000, help="feeds that ask for a path, through an installation"
+    )
+    parser.add_argument(
         "--document", default="", help="an XML document (.gz or plain) instead of the generated ones"
     )
+
+
+def _feeds(options: argparse.Namespace) -> dict[str, object]:
+    """As many feeds as told, each with a pattern or some of them."""
+    press, chance = Press(3), random.Random(5)
+    maker = PatternMaker(example_roots(press, 6_000, seed=11), random.Random(13), compared=0.97, equal=0.9)
+    wanted = list(conditions(maker.patterns(round(1.55 * options.feeds)), chance))
+    return through_weir(wanted[: options.feeds], press, 20_000 if options.full else 4_000, sample=64)
 
 
 def _auctions(options: argparse.Namespace) -> list[Any]:
@@ -313,6 +333,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
             checks.append(found)
         del patterns
     gc.enable()
+    result |= _feeds(options)
     result["speedup"] = min(float(str(one["speedup"])) for one in checks)
     result["agree"] = all(bool(one["agree"]) for one in checks)
     return result

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from feedweir.kernels.compiling import missing
 from feedweir.kernels.declare import directory_in_use
 from feedweir.kernels.files import SETTING, chosen_place
-from feedweir.kernels.listing import COMMAND, Entry, entry_of, not_listed
+from feedweir.kernels.listing import Entry, entry_of, not_listed
 from feedweir.kernels.noticing import asked_in
 
 DEPTH = 10
@@ -49,7 +49,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if found := _compiled_meanwhile(config):
         terminalreporter.section("compiled while tests ran", red=True)
         terminalreporter.line("\n".join(map(str, found)))
-        terminalreporter.line(f"`{COMMAND}` lists them, so that they are compiled ahead")
+        terminalreporter.line(
+            "`python -m feedweir.kernels.listing` lists them, so that they are compiled ahead"
+        )
 
 
 def _compiled_meanwhile(config: pytest.Config) -> list[Entry]:

@@ -16,43 +16,16 @@ from typing import Any
 
 from lxml import etree
 
-from feedweir.engine.constructed import Construction, item_of, under_a_root
 from feedweir.items.attributes import WHOLE_TEXT, AttributeType, attribute_named, values_of
-from feedweir.items.graph import triples_of
 from feedweir.items.links import canonical_url, domains_of, host_of, is_host, openings_of
 from feedweir.items.model import Item
-from feedweir.items.text import fold, words, words_of_html
+from feedweir.items.namespaces import NAMESPACES
 from feedweir.items.tree import tree_of
-from feedweir.language.predicates import (
-    And,
-    AtLeast,
-    Compare,
-    Constant,
-    Constraint,
-    Contains,
-    Extends,
-    FromFeeds,
-    GraphPattern,
-    GraphTerm,
-    Iri,
-    JoinAnd,
-    JoinNot,
-    JoinOr,
-    JoinPredicate,
-    Not,
-    Now,
-    Or,
-    PatternNode,
-    Predicate,
-    References,
-    Relates,
-    SharesLink,
-    Similar,
-    Term,
-    TreePattern,
-    Variable,
-)
-from feedweir.plan.construct import filled
+from feedweir.items.triples import triples_of
+from feedweir.join.constructed import item_of, under_a_root
+from feedweir.join.windows.story_vectors import SCALE, TITLE_SCALE, whole_weight
+from feedweir.logs.joined_log import Construction
+from feedweir.plan.construction import filled
 from feedweir.plan.nodes import (
     AnnotationJoin,
     Block,
@@ -67,8 +40,49 @@ from feedweir.plan.nodes import (
     Window,
     WindowSpec,
 )
+from feedweir.plan.predicates import (
+    AllConstraints,
+    And,
+    AnyConstraint,
+    AtLeast,
+    Compare,
+    Constant,
+    Constraint,
+    Contains,
+    Extends,
+    FromFeeds,
+    GraphConstraint,
+    GraphPattern,
+    GraphTerm,
+    Iri,
+    JoinAnd,
+    JoinNot,
+    JoinOr,
+    JoinPredicate,
+    Matches,
+    Not,
+    Now,
+    OfItem,
+    OfWindow,
+    Or,
+    PatternNode,
+    Predicate,
+    RdfLiteral,
+    References,
+    Relates,
+    SharesLink,
+    Similar,
+    Term,
+    TreePattern,
+    Variable,
+)
+from feedweir.plan.taxonomies import packaged_taxonomy
+from feedweir.text.analyser import fold, words, words_of_html
+from feedweir.text.html import text_of
 
 LONG_AGO = datetime(1000, 1, 1, tzinfo=UTC)
+XSD = NAMESPACES["xsd"]
+RDF = NAMESPACES["rdf"]
 COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
@@ -101,6 +115,8 @@ def holds(predicate: Predicate, item: Item) -> bool:
         case SharesLink(attribute, urls):
             wanted = {canonical_url(url) for url in urls}
             return any(canonical_url(link) in wanted for link in links_of(item, attribute))
+        case Matches(attribute, pattern, flags):
+            return any(has_match(pattern, flags, text) for text in plain_texts_of(item, attribute))
         case FromFeeds(names):
             return item.source in names
         case TreePattern():
@@ -149,6 +165,32 @@ def _stands_in(term: Term, text: list[str]) -> bool:
             text[at : at + len(head)] == head and text[at + len(head)].startswith(last) for at in starts
         )
     return any(text[at : at + len(wanted)] == wanted for at in starts)
+
+
+def plain_texts_of(item: Item, attribute: str | None) -> list[str]:
+    """Every value of an attribute as people read it; of the item's text when it is None."""
+    if attribute is None:
+        found = [text for name in WHOLE_TEXT for text in plain_texts_of(item, name)]
+        return found + [value for _, value in item.extensions]
+    kind = attribute_named(attribute)
+    if kind is None or kind.type in (AttributeType.TIME, AttributeType.NUMBER):
+        return []
+    read = text_of if kind.type is AttributeType.HTML else str
+    return [read(str(value)) for value in values_of(item, attribute)]
+
+
+def has_match(pattern: str, flags: str, text: str) -> bool:
+    """By Python's expressions, which mean the same as far as tests write them."""
+    return re.search(_in_python(pattern), text, sum(_FLAGS[flag] for flag in flags)) is not None
+
+
+_FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
+
+
+def _in_python(pattern: str) -> str:
+    for ours, theirs in {r"\d": "[0-9]", r"\w": "[0-9A-Za-z_]", r"\s": "[\\t\\n\\f\\r ]"}.items():
+        pattern = pattern.replace(ours, theirs)
+    return pattern
 
 
 # Values
@@ -281,9 +323,11 @@ def xpath_compares(found: str, op: str, wanted: str | float) -> bool:
 
 
 def xpath_number(text: str) -> float:
-    """A text as XPath 1.0 reads a number, NaN for all else."""
-    found = re.fullmatch(r"[ \t\r\n]*(-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))[ \t\r\n]*", text)
-    return float(found[1]) if found else math.nan
+    """A text as XPath reads a number, by lxml: exponents are read, too, and what is no number is NaN."""
+    return float(_XPATH_NUMBER(etree.Element("any"), text=text))
+
+
+_XPATH_NUMBER = etree.XPath("number($text)")
 
 
 def has_graph_pattern(pattern: GraphPattern, item: Item) -> bool:
@@ -301,13 +345,60 @@ def facts_of(item: Item) -> list[tuple[GraphNode, GraphNode, GraphNode]]:
 
 
 def has_subgraph(pattern: GraphPattern, triples: Iterable[tuple[GraphNode, GraphNode, GraphNode]]) -> bool:
-    """Whether every triple of the pattern is one of the triples, under one binding that keeps the constraints."""
-    ways: list[dict[str, GraphNode]] = [{}]
-    facts = list(triples)
+    """Whether every triple of the pattern is one of the triples, under one binding that keeps the constraints and
+    under which no absent pattern is there."""
+    return bool(solutions_of(pattern, list(triples), {}))
+
+
+def solutions_of(
+    pattern: GraphPattern,
+    facts: Sequence[tuple[GraphNode, GraphNode, GraphNode]],
+    given: dict[str, GraphNode],
+) -> list[dict[str, GraphNode]]:
+    """All bindings under which a pattern is there that agree with what is bound around it."""
+    ways = [given]
     for wanted in pattern.triples:
         terms = (wanted.subject, wanted.predicate, wanted.object)
-        ways = [more for way in ways for fact in facts if (more := _bound(terms, fact, way)) is not None]
-    return any(all(_keeps(way[c.variable], c) for c in pattern.constraints) for way in ways)
+        ways = [
+            more
+            for way in ways
+            for fact in facts
+            if (more := _bound(_loosened(terms, fact, pattern), fact, way)) is not None
+        ]
+    return [
+        way
+        for way in ways
+        if all(_keeps(constraint, way) for constraint in pattern.constraints)
+        and not any(solutions_of(absent, facts, way) for absent in pattern.absent)
+    ]
+
+
+def _loosened(
+    terms: tuple[GraphTerm, ...], fact: tuple[GraphNode, ...], pattern: GraphPattern
+) -> tuple[GraphTerm, ...]:
+    """A fact with a narrower property, or about a narrower class, is what the terms ask for."""
+    subject, predicate, wanted = terms
+    if pattern.is_exact or not isinstance(predicate, Iri):
+        return terms
+    known = packaged_taxonomy()
+    if (
+        predicate.iri == RDF + "type"
+        and isinstance(wanted, Iri)
+        and is_narrower(fact[2], wanted, known.classes)
+    ):
+        return subject, predicate, Iri(fact[2][1])
+    if predicate.iri != RDF + "type" and is_narrower(fact[1], predicate, known.properties):
+        return subject, Iri(fact[1][1]), wanted
+    return terms
+
+
+def is_narrower(node: GraphNode, wanted: Iri, narrower: Mapping[str, Sequence[str]]) -> bool:
+    """Whether one gets from a term to another by going up, step by step."""
+    reached, before = {node[1]}, set[str]()
+    while reached != before:
+        before = set(reached)
+        reached |= {broad for broad, below in narrower.items() if reached & set(below)}
+    return node[0] == "iri" and wanted.iri in reached
 
 
 def _bound(
@@ -326,32 +417,123 @@ def _bound(
 
 def _is(term: GraphTerm, node: GraphNode) -> bool:
     """A constant is a literal of that text or number, or an IRI that ends with it after `/`, `#` or `:`."""
-    kind, text = node[:2]
+    kind, text, datatype, language = (*node, "", "")[:4]
     if isinstance(term, Iri):
         return kind == "iri" and text == term.iri
+    if isinstance(term, RdfLiteral):
+        typed = "" if language else datatype or XSD + "string"
+        return kind == "literal" and (text, typed, language) == (term.text, term.datatype, term.language)
     if isinstance(term, Constant) and isinstance(term.value, str):
         if kind == "literal":
             return text == term.value
         return kind == "iri" and (text == term.value or any(text.endswith(s + term.value) for s in "/#:"))
-    return isinstance(term, Constant) and kind == "literal" and number_in(text) == term.value
+    return isinstance(term, Constant) and _graph_number(node) == term.value
 
 
-def _keeps(node: GraphNode, constraint: Constraint) -> bool:
-    """A constraint compares numbers with numbers, times with times, else texts with texts; a blank node compares with
-    nothing; `!=` is the negation of `=`."""
-    kind, text = node[:2]
-    if constraint.op == "!=":
-        return not _keeps(node, Constraint(constraint.variable, "=", constraint.value))
+def _keeps(constraint: GraphConstraint, way: dict[str, GraphNode]) -> bool:
+    match constraint:
+        case AllConstraints(parts):
+            return all(_keeps(part, way) for part in parts)
+        case AnyConstraint(parts):
+            return any(_keeps(part, way) for part in parts)
+    passed = _test(way[constraint.variable], constraint, way)
+    return passed is not None and passed != constraint.is_negated
+
+
+def _test(node: GraphNode, wanted: Constraint, way: dict[str, GraphNode]) -> bool | None:
+    """Whether a term passes a test; None if it cannot be asked."""
+    kind, text, datatype, language = (*node, "", "")[:4]
+    if wanted.part == "datatype":
+        own = "rdf:langString" if language else datatype or XSD + "string"
+        same = wanted.value == Iri(own.replace("rdf:", RDF))
+        return None if kind != "literal" else same == (wanted.op == "=")
+    if wanted.part == "language":
+        return _text_test(language, wanted) if kind == "literal" else None
+    if wanted.part == "text":
+        return _text_test(text, wanted) if kind != "blank" else None
+    if wanted.op in ("contains", "starts", "ends"):
+        return _text_test(text, wanted) if kind == "literal" else None
+    if wanted.op == "is":
+        return _is(wanted.value, node)
+    if wanted.op == "kind":
+        return kind == wanted.value or (wanted.value == "number" and _graph_number(node) is not None)
+    other = way[wanted.value.name] if isinstance(wanted.value, Variable) else wanted.value
+    if wanted.op == "!=":
+        return not _compared(node, "=", other)
+    return _compared(node, wanted.op, other)
+
+
+def _text_test(text: str, wanted: Constraint) -> bool:
+    value = wanted.value
+    if wanted.op == "contains":
+        return value in text
+    if wanted.op == "starts":
+        return text[: len(value)] == value
+    if wanted.op == "ends":
+        return len(text) >= len(value) and text[len(text) - len(value) :] == value
+    if wanted.op == "speaks":
+        return (value == "*" and text != "") or (text + "-").startswith(value + "-")
+    return text != value if wanted.op == "!=" else COMPARISONS[wanted.op](text, value)
+
+
+def _compared(node: GraphNode, op: str, other: Any) -> bool:
+    """Numbers compare with numbers, times with times, else texts with texts; a blank node compares with nothing."""
+    kind, text, datatype, language = (*node, "", "")[:4]
+    compare = COMPARISONS[op]
+    if isinstance(other, tuple):
+        ours, theirs = _value_of(node), _value_of(other)
+        if _graph_number(node) is not None and _graph_number(other) is not None:
+            return compare(_graph_number(node), _graph_number(other))
+        if _graph_moment(node) is not None and _graph_moment(other) is not None:
+            return compare(_graph_moment(node), _graph_moment(other))
+        if op == "=":
+            return node == other
+        return isinstance(ours, str) and isinstance(theirs, str) and compare(ours, theirs)
+    if isinstance(other, Iri):
+        return op == "=" and _is(other, node)
+    if isinstance(other, RdfLiteral):
+        name = other.datatype.removeprefix(XSD)
+        truths = {"true": 1, "1": 1, "false": 0, "0": 0}
+        if name in ("int", "integer", "decimal", "double") and _number_written(other.text) is not None:
+            return _graph_number(node) is not None and compare(
+                _graph_number(node), _number_written(other.text)
+            )
+        if name in ("date", "dateTime", "gYear") and _moment(other.text) is not None:
+            return _graph_moment(node) is not None and compare(_graph_moment(node), _moment(other.text))
+        if name == "boolean" and other.text in truths:
+            is_truth = kind == "literal" and datatype == other.datatype and text in truths
+            return is_truth and compare(truths[text], truths[other.text])
+        if name == "string":
+            return kind == "literal" and not datatype and not language and compare(text, other.text)
+        return op == "=" and _is(other, node)
     if kind == "blank":
         return False
-    if not isinstance(constraint.value, str):
-        number = number_in(text) if kind == "literal" else None
-        return number is not None and COMPARISONS[constraint.op](number, constraint.value)
-    if kind == "literal" and re.match(r"\d{4}-\d\d-\d\d", text):
-        ours, theirs = _moment(text), _moment(constraint.value)
-        if ours is not None and theirs is not None:
-            return COMPARISONS[constraint.op](ours, theirs)
-    return COMPARISONS[constraint.op](text, constraint.value)
+    if not isinstance(other, str):
+        return _graph_number(node) is not None and compare(_graph_number(node), other)
+    if _graph_moment(node) is not None and _moment(other) is not None:
+        return compare(_graph_moment(node), _moment(other))
+    return compare(text, other)
+
+
+def _value_of(node: GraphNode) -> str | None:
+    """The text of a literal that is neither a number nor a time."""
+    is_text = node[0] == "literal" and _graph_number(node) is None and _graph_moment(node) is None
+    return node[1] if is_text else None
+
+
+def _graph_number(node: GraphNode) -> float | None:
+    return _number_written(node[1]) if node[0] == "literal" else None
+
+
+def _number_written(text: str) -> float | None:
+    """A number in the digits of XML Schema, which Python would read more of."""
+    return number_in(text) if re.fullmatch(r"[0-9.eE+\- \t\r\n]{1,1000}", text) else None
+
+
+def _graph_moment(node: GraphNode) -> datetime | None:
+    is_typed = node[2].removeprefix(XSD) in ("date", "dateTime", "gYear") if len(node) > 2 else False
+    is_long = re.match(r"\d{4}-\d\d-\d\d", node[1]) is not None
+    return _moment(node[1]) if node[0] == "literal" and (is_typed or is_long) else None
 
 
 def _moment(text: str) -> datetime | None:
@@ -423,16 +605,18 @@ def first_of_stories(
     predicate: JoinPredicate,
     items: Sequence[Item],
 ) -> list[Element]:
-    """Each element is compared with those that came out before it; what tells a story again is noted with its first."""
+    """Each element is compared with those that came out before it; what tells a story again is noted with the one
+    of them that it is most like, or the earliest of those."""
     out: list[Element] = []
     for element in elements:
-        window = window_at(element.item, [first.item for first in out], spec, items)
+        window = story_window(element.item, [first.item for first in out], spec, items)
         told = [other for other in window if relates(predicate, element.item, other)]
         own = [o for o in told if (o.source, o.identity) == (element.item.source, element.item.identity)]
         if own or not told:
             out.append(element)
             continue
-        place = next(n for n, first in enumerate(out) if first.item.place == told[0].place)
+        closest = max(told, key=lambda other: degree(predicate, element.item, other))
+        place = next(n for n, first in enumerate(out) if first.item.place == closest.place)
         out[place] = annotated(out[place], identifier, [element.item.seq])
     return out
 
@@ -507,6 +691,19 @@ def window_at(item: Item, window: Sequence[Item], spec: WindowSpec, items: Seque
     ]
 
 
+def story_window(item: Item, window: Sequence[Item], spec: WindowSpec, items: Sequence[Item]) -> list[Item]:
+    """The items that told stories so far, within the length or number: those published less than the length apart,
+    of which it is still remembered that they arrived."""
+    if isinstance(spec, LastItems):
+        return window_at(item, window, spec, items)
+    return [
+        other
+        for other in window
+        if abs(item.time - other.time) < spec.length
+        and other.arrived > highest_clock(items, other.seq, item.seq) - LATENESS - spec.length
+    ]
+
+
 def partners(item: Item, window: Sequence[Item], predicate: JoinPredicate) -> list[int]:
     """The items of a window that an item is joined with; never itself."""
     return [other.seq for other in window if other.place != item.place and relates(predicate, item, other)]
@@ -523,6 +720,20 @@ def relates(predicate: JoinPredicate, item: Item, other: Item) -> bool:
             return not relates(part, item, other)
         case Relates(attribute, "similar", window_attribute, threshold):
             return jaccard(bag_of(item, attribute), bag_of(other, window_attribute)) >= threshold
+        case Relates(None, "tells", None, threshold):
+            return alike(item, other) >= threshold
+        case OfItem(condition):
+            return holds(condition, item)
+        case OfWindow(condition):
+            return holds(condition, other)
+        case Relates(attribute, "contains", window_attribute):
+            return contains_one_of(item, attribute, other, window_attribute)
+        case Relates(attribute, "contained in", window_attribute):
+            return contains_one_of(other, window_attribute, item, attribute)
+        case Relates(attribute, "extends", window_attribute):
+            return continues(item, attribute, other, window_attribute)
+        case Relates(attribute, "extended by", window_attribute):
+            return continues(other, window_attribute, item, attribute)
         case Relates(attribute, "shares-link", window_attribute):
             theirs = {canonical_url(link) for link in links_of(other, window_attribute)}
             return any(canonical_url(link) in theirs for link in links_of(item, attribute))
@@ -534,6 +745,48 @@ def relates(predicate: JoinPredicate, item: Item, other: Item) -> bool:
                 for value in values_of(item, attribute or "")
                 for wanted in values_of(other, window_attribute or "")
             )
+
+
+def degree(predicate: JoinPredicate, item: Item, other: Item) -> float:
+    """How surely what makes two items one story holds of them: a likeness counts as far as it goes, all else wholly."""
+    match predicate:
+        case JoinAnd(parts):
+            return min(degree(part, item, other) for part in parts)
+        case JoinOr(parts):
+            return max(degree(part, item, other) for part in parts)
+        case Relates(None, "tells", None) if relates(predicate, item, other):
+            return alike(item, other)
+    return float(relates(predicate, item, other))
+
+
+def alike(item: Item, other: Item) -> float:
+    """How much two items tell the same: the cosine of the weights of their words, less when they were published some
+    time apart, but never less than half."""
+    mine, theirs = telling(item), telling(other)
+    norms = sum(w * w for w in mine.values()) * sum(w * w for w in theirs.values())
+    if not norms:
+        return 0.0
+    common = sum(weight * theirs.get(word, 0) for word, weight in mine.items())
+    two_days = timedelta(days=2)
+    return common / math.sqrt(norms) * (two_days / (two_days + min(abs(item.time - other.time), two_days)))
+
+
+def telling(item: Item) -> dict[str, int]:
+    """The first words of the title and of the summary, or else of the content, with what each weighs."""
+    weights = {word: whole_weight(word, SCALE) for word in words_of_html(item.summary or item.content)[:60]}
+    return weights | {word: whole_weight(word, TITLE_SCALE) for word in words(item.title)[:60]}
+
+
+def contains_one_of(item: Item, attribute: str | None, other: Item, named: str | None) -> bool:
+    """Whether an attribute of one item has all words of one of the values of another's."""
+    found = bag_of(item, attribute)
+    return any(text and found.issuperset(text) for text in texts_of(other, named))
+
+
+def continues(item: Item, attribute: str | None, other: Item, named: str | None) -> bool:
+    """Whether a link of one item is a link of another, or lies below it."""
+    theirs = {canonical_url(link) for link in links_of(other, named)}
+    return any(theirs.intersection(openings_of(link)) for link in links_of(item, attribute))
 
 
 # Pattern joins

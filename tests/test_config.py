@@ -43,7 +43,7 @@ def test_a_list_is_written_as_a_list_or_with_commas(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("environment", "message"),
     [
-        ({"FEEDWEIR_PROT": "1"}, "did you mean port"),
+        ({"FEEDWEIR_PROT": "1"}, "did you mean `port`"),
         ({"FEEDWEIR_PORT": "many"}, "'many' is not a whole number"),
         ({"FEEDWEIR_FETCH": "maybe"}, "not yes or no"),
         ({"FEEDWEIR_CATALOG_FILE": "/nowhere/at/all"}, "No such file"),

@@ -56,7 +56,15 @@ def test_the_make_commands_exist() -> None:
     assert all(re.search(rf"^{command}:", makefile, re.MULTILINE) for command in commands)
 
 
-@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/language.md"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        *(f"docs/{path.name}" for path in ROOT.glob("docs/*.md")),
+    ],
+)
 def test_links_between_documents_lead_somewhere(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):

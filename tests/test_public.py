@@ -11,7 +11,6 @@ def test_the_public_names_are_these() -> None:
         "DocumentError",
         "Enclosure",
         "FeedweirError",
-        "FetchError",
         "Item",
         "LanguageError",
         "Outcome",

@@ -139,7 +139,7 @@ def test_the_sample_fills_stops_and_goes_on(start: Callable[[], Run], tmp_path: 
     while not output.exists():
         run.wait_for(r"published \d+ new items")
     run.kill_java()
-    run.wait_for(r"the pipeline stopped and is started again in \d+ s: the Java process of Spark ended")
+    run.wait_for(r"the pipeline stopped and will be restarted in \d+ s: the Java process of Spark ended")
     run.wait_for(r"published \d+ new items")
     assert json.loads(run.get("/healthz"))["status"] == "ok"
     run.stop()

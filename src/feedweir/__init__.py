@@ -14,7 +14,6 @@ from feedweir.errors import (
     DeliveryError,
     DocumentError,
     FeedweirError,
-    FetchError,
     LanguageError,
     SettingsError,
     StorageError,
@@ -22,9 +21,9 @@ from feedweir.errors import (
 
 if TYPE_CHECKING:
     from feedweir.items.model import Enclosure, Item
-    from feedweir.keeper.statements import Outcome
-    from feedweir.keeper.weir import Weir
     from feedweir.language import format_statement, parse, parse_search
+    from feedweir.service.installation import Weir
+    from feedweir.service.statements import Outcome
 
 __version__ = "0.1.0"
 
@@ -35,7 +34,6 @@ __all__ = [
     "DocumentError",
     "Enclosure",
     "FeedweirError",
-    "FetchError",
     "Item",
     "LanguageError",
     "Outcome",
@@ -52,8 +50,8 @@ __all__ = [
 _HOMES = {
     "Enclosure": "feedweir.items.model",
     "Item": "feedweir.items.model",
-    "Outcome": "feedweir.keeper.statements",
-    "Weir": "feedweir.keeper.weir",
+    "Outcome": "feedweir.service.statements",
+    "Weir": "feedweir.service.installation",
     "format_statement": "feedweir.language",
     "parse": "feedweir.language",
     "parse_search": "feedweir.language",

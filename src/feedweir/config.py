@@ -6,14 +6,25 @@ import os
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from feedweir.errors import SettingsError
+from feedweir.errors import SettingsError, near
 
 PREFIX = "FEEDWEIR_"
 DEFAULT_FILE = Path("feedweir.toml")
+
+SECRETS = frozenset({"token", "smtp_password", "link_secret"})
+"""Settings whose values are never shown."""
+
+CHOICES = {
+    "log_level": ("debug", "info", "warning", "error"),
+    "public_reads": ("none", "feeds", "all"),
+    "fetch_on": ("auto", "driver", "executors"),
+    "refresh": ("planned", "proportional", "fixed"),
+    "smtp_security": ("none", "starttls", "tls"),
+}
+"""Settings that take one of a few words."""
 
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
@@ -21,86 +32,115 @@ _FALSE = {"0", "false", "no", "off"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything that can be set, with its default."""
+    """All settings, with their defaults."""
 
     data: Path = Path("data")
     """The directory that holds the logs and, by default, the catalog."""
     catalog: str = ""
-    """A database URL; empty is a SQLite file in the data directory. `postgresql://…` for PostgreSQL."""
+    """A database URL, as `postgresql://…`; if empty, a SQLite file in the data directory."""
+    log_level: str = "info"
+    """Which lines to log: `debug`, `info`, `warning` or `error`. At `debug` the log follows each document and item."""
     kernels: str = ""
-    """Where compiled kernels are kept; empty is the user's cache directory."""
+    """Where compiled kernels are stored; if empty, the user's cache directory."""
     master: str = "local[*]"
-    """Where Spark runs."""
+    """The Spark master."""
     tasks: int = 0
-    """Tasks a batch is cut into; 0 is the number of cores that Spark has."""
+    """The most tasks that a batch is divided into; 0 is the number of cores that Spark has when it begins."""
     driver_memory: str = "1g"
+    """Memory of Spark's Java process."""
+    retain_landing: str = ""
+    """How long, or how much, of the received documents is kept: `90 days` or `20 GB`; if empty, everything."""
+    retain_items: str = ""
+    """The same for items; an item that is deleted also leaves its feeds."""
+    retain_elements: str = ""
+    """The same for the lists of which items are in which feeds."""
+    tables: bool = True
+    """Whether the logs are kept as Delta tables, too, for Spark, DuckDB, Polars and others to read."""
     batch_bytes: int = 16 << 20
-    """Compressed documents in one batch at most."""
+    """The most compressed bytes of documents in one batch."""
+    backlog_bytes: int = 1 << 30
+    """How many compressed bytes of documents may wait to be published: fetching slows from half of that on, and then
+    whoever pushes is told to wait. 0 is no limit."""
     document_seconds: float = 5.0
-    """Processor time that reading one document may take, and a second more for each megabyte of it; then it is set
-    aside. 0 is no bound."""
+    """CPU seconds that parsing one document may take, plus one for each megabyte; beyond that it is quarantined.
+    0 is no limit."""
     document_memory_mb: int = 1024
-    """Memory that reading one document may take. 0 is no bound."""
+    """Memory that parsing one document may take, in MB. 0 is no limit."""
     host: str = "127.0.0.1"
+    """The address to serve on; `0.0.0.0` is every address of this machine, and needs a `token`."""
     port: int = 8080
+    """The port to serve on."""
     allowed_hosts: tuple[str, ...] = ()
-    """Further names under which the HTTP door may be reached, a list or separated by commas; `*` is any."""
+    """Additional host names that the HTTP server answers to, as a list or separated by commas; `*` is any."""
     token: str = ""
-    """What must be presented over HTTP, to read and to change; needed to serve beyond this machine."""
+    """The secret that HTTP requests must present; required to serve beyond this machine."""
     public_reads: str = "none"
-    """What may be read without the token: `none`, `feeds` or `all` (never what concerns subscribers)."""
+    """What may be read without the token: `none`, `feeds` or `all` (except what concerns subscribers)."""
     stalled_after_s: int = 300
-    """Documents that wait for longer than this to be published are told as standing still, by all doors."""
+    """Seconds after which documents that wait to be published, and work that keeps failing, are reported as stalled."""
     fetch: bool = True
     """Whether this process fetches sources."""
     fetch_on: str = "auto"
     """`driver` fetches in this process, `executors` in Spark tasks; `auto` on executors unless Spark is local."""
     allow_private: bool = False
-    """Whether sources may lie on private and loopback addresses."""
+    """Whether sources and webhooks may be on private and loopback addresses."""
     floor_s: int = 900
-    """A source is never asked more often than this."""
+    """The shortest time between two requests for a source, in seconds."""
     interval_s: int = 3600
-    """How often a source with ten items a day is asked; busier ones oftener, quieter ones less."""
+    """How often a source with ten items a day is polled, in seconds; busier ones more often, quieter ones less."""
     refresh: str = "planned"
-    """`planned` (by each source's rate and rhythm), `proportional` (by its rate) or `fixed` (always the same)."""
+    """How polls are scheduled: `planned` (by each source's rate and daily pattern), `proportional` (by its rate) or
+    `fixed` (always the same)."""
     requests_per_second: float = 50.0
-    """Requests that all sources together may cost in a second."""
+    """The most requests per second to all sources together."""
     requests_per_day: int = 0
-    """And in a day; 0 is no bound."""
+    """The most requests per day to all sources together; 0 is no limit."""
     host_spacing_s: float = 1.0
-    """The time between two requests to one host."""
+    """Seconds between two requests to one host."""
     host_requests_per_day: int = 20_000
+    """The most requests per day to one host."""
+    contact: str = ""
+    """A URL where publishers can reach you; part of the User-Agent."""
     sample_port: int = 8081
-    """Where the sample's feeds are played."""
+    """The port that serves the sample feeds."""
     send: bool = True
     """Whether this process delivers to subscribers."""
     public_url: str = ""
-    """Where readers reach this installation; mails, feeds and hubs link to it."""
+    """The URL at which readers reach this installation; mail, feeds and hubs link to it."""
     smtp_host: str = ""
-    """The mail server; without one, mail waits in the outbox."""
+    """The mail server; without one, mail stays in the outbox."""
     smtp_port: int = 25
+    """Its port: usually 25 for `none`, 587 for `starttls`, 465 for `tls`."""
     smtp_security: str = "none"
-    """`none`, `starttls` or `tls`."""
+    """How the connection is encrypted: `none`, `starttls` or `tls`."""
     smtp_user: str = ""
+    """The user to log in as; if empty, no login."""
     smtp_password: str = ""
-    """Better by FEEDWEIR_SMTP_PASSWORD_FILE than in a file that others read."""
+    """The password of that user."""
     mail_from: str = "feedweir@localhost"
+    """The sender address of messages."""
     bounces: str = ""
-    """Where mail servers report what they could not deliver (`bounces@example.org`); the sender when empty."""
+    """The address that mail servers send delivery failures to (`bounces@example.org`); if empty, the sender."""
     bounces_mailbox: str = ""
-    """A Maildir or mbox file that these reports arrive in; read every minute."""
+    """A Maildir or mbox file that receives them; read every minute."""
     link_secret: str = ""
-    """What links in messages are signed with; made once and kept in the catalog when empty."""
+    """The key that links in messages are signed with; if empty, one is generated and stored in the catalog."""
     notify: bool = False
-    """Whether `output notify` may be used: Apprise goes wherever a URL says, to private addresses too."""
+    """Whether `output notify` may be used: Apprise connects to any URL it is given, including private addresses."""
     keep_sent_days: float = 90.0
-    """How long deliveries that were made stay in the outbox and in the delivery log; 0 keeps them for ever."""
-    contact: str = ""
-    """A URL that publishers may turn to; part of the User-Agent."""
+    """Days for which completed deliveries stay in the outbox and the delivery log; 0 is forever."""
 
     @property
     def catalog_url(self) -> str:
         return self.catalog or f"sqlite:///{self.data.resolve()}/catalog.sqlite"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A value that was set, and where: the name of a file, an environment variable or an option."""
+
+    value: Any
+    origin: str
 
 
 def load_settings(
@@ -109,29 +149,41 @@ def load_settings(
     environment: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """The settings in force; a flag that is None was not given."""
-    environment = os.environ if environment is None else environment
-    given = {key: value for key, value in (flags or {}).items() if value is not None}
-    values = {**_from_file(file), **_from_environment(environment), **given}
+    """The settings; a flag that is None was not given."""
+    given = given_settings(file=file, environment=environment, flags=flags)
     types = {field.name: field.type for field in fields(Settings)}
-    return Settings(**{name: _converted(name, value, str(types[name])) for name, value in values.items()})
+    return Settings(**{name: _converted(name, one.value, str(types[name])) for name, one in given.items()})
 
 
-def _from_file(file: Path | None) -> dict[str, Any]:
+def given_settings(
+    *,
+    file: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+) -> dict[str, Given]:
+    """What was set, as written; the value that counts if it was set in several places."""
+    environment = os.environ if environment is None else environment
+    options = {name: Given(value, f"--{name}") for name, value in (flags or {}).items() if value is not None}
+    return {**_from_file(file), **_from_environment(environment), **options}
+
+
+def _from_file(file: Path | None) -> dict[str, Given]:
     path = file or DEFAULT_FILE
     if file is None and not path.exists():
         return {}
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise SettingsError(f"{path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: {error}") from error
     for name in values:
         _known(name, str(path))
-    return values
+    return {name: Given(value, str(path)) for name, value in values.items()}
 
 
-def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Given]:
+    values: dict[str, Given] = {}
     for variable, value in environment.items():
         if not variable.startswith(PREFIX):
             continue
@@ -139,7 +191,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
         if name.endswith("_file"):
             name, value = name.removesuffix("_file"), _secret(variable, value)
         _known(name, variable)
-        values[name] = value
+        values[name] = Given(value, variable)
     return values
 
 
@@ -147,22 +199,26 @@ def _secret(variable: str, path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8").strip()
     except OSError as error:
-        raise SettingsError(f"{variable}: {error}") from error
+        raise SettingsError(f"{variable}: {path}: {error.strerror}") from error
 
 
 def _known(name: str, place: str) -> None:
     names = [field.name for field in fields(Settings)]
     if name not in names:
-        near = get_close_matches(name, names, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(names)}"
+        hint = near(name, names, 1) or f"known: {', '.join(names)}"
         raise SettingsError(f"{place}: there is no setting {name!r}", hint=hint)
 
 
 def _converted(name: str, value: Any, type_name: str) -> Any:
     try:
-        return _CONVERTERS[type_name](value)
+        converted = _CONVERTERS[type_name](value)
     except (ValueError, TypeError) as error:
         raise SettingsError(f"setting {name}: {value!r} is not {_KINDS[type_name]}") from error
+    choices = CHOICES.get(name)
+    if choices is not None and converted not in choices:
+        hint = near(str(converted), choices, 1)
+        raise SettingsError(f"setting {name}: {value!r} is not one of {', '.join(choices)}", hint=hint)
+    return converted
 
 
 def _boolean(value: Any) -> bool:

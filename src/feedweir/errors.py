@@ -1,22 +1,46 @@
-"""The one error tree.
+"""The one error tree, and what may have been meant by a name that is not known.
 
 FeedweirError
 ├── LanguageError        text that is not a statement: position, what was expected, a hint
 ├── CatalogError         a name that is taken, unknown, or still in use
 ├── DocumentError        a document that is not a feed: the source's failure, never the system's
-├── FetchError           a source that could not be fetched, with the reason a person can act on
 ├── LandingError         a segment of the landing log that is missing or damaged
 ├── DamagedFileError     a file of a log that is missing or not as it was written, by its path
 ├── CompiledSetError     a compiled set that is damaged or of another format
 ├── WorkError            a query that would take too much work on one item: the feed's failure, the others go on
+├── NetworkError         a network that cannot be planned as described: which view, site or bound, and what would do
+├── FrameError           a DataFrame, or queries for one, that cannot be matched as asked
 ├── DeliveryError        a channel that refused, for now or for good
 ├── SettingsError        a setting that cannot be used
+├── EngineError          what runs batches ended while it was being started, and may be started again
 └── StorageError         a data directory or a database that cannot be used as things are
+    └── DisplacedError   another process runs the batches of the data directory now
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
+
+_MOST_COMPARED = 50_000
+"""Comparing takes time for each name; among more names than these the nearest may be missed."""
+
+
+def nearest(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:
+    """The known names that look like the one that was written."""
+    by_folded: dict[str, str] = {}
+    for candidate in islice(known, _MOST_COMPARED):
+        by_folded.setdefault(candidate.casefold(), candidate)
+    found = get_close_matches(name.casefold()[:80], by_folded, n=most, cutoff=0.6)
+    return tuple(by_folded[folded] for folded in found)
+
+
+def near(name: str, known: Iterable[str], most: int = 3) -> str:
+    """`did you mean …?`, or nothing when nothing is near; a known name in the wrong place is not proposed again."""
+    names = [f"`{one}`" for one in nearest(name, known, most) if one != name]
+    return f"did you mean {' or '.join(names)}?" if names else ""
 
 
 class FeedweirError(Exception):
@@ -84,10 +108,6 @@ class DocumentError(FeedweirError):
     """A document that could not be read as a feed."""
 
 
-class FetchError(FeedweirError):
-    """A source that could not be fetched."""
-
-
 class LandingError(FeedweirError):
     """A segment of the landing log that is missing or damaged."""
 
@@ -113,6 +133,14 @@ class WorkError(FeedweirError):
     """A query that would take more work on one item than any may."""
 
 
+class NetworkError(FeedweirError):
+    """A network that cannot be planned as it is described."""
+
+
+class FrameError(FeedweirError):
+    """A DataFrame, or queries for one, that cannot be matched as asked."""
+
+
 class DeliveryError(FeedweirError):
     """A channel that refused; `is_final` when trying again cannot help, `is_gone` when the target is no more."""
 
@@ -136,5 +164,13 @@ class SettingsError(FeedweirError):
     """A setting that cannot be used."""
 
 
+class EngineError(FeedweirError):
+    """What runs batches ended while it was being started, as when it was killed."""
+
+
 class StorageError(FeedweirError):
     """A data directory or a database that cannot be used as things are: in use, full, locked, not permitted."""
+
+
+class DisplacedError(StorageError):
+    """Another process runs the batches of the data directory now."""

@@ -9,8 +9,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from feedweir.acquire import parse as ours
-from feedweir.acquire.parse_worker import main
+from feedweir.acquire import push as pushing
+from feedweir.acquire.parse import parser as ours
+from feedweir.acquire.parse.parse_worker import main
 
 _read_feed = ours.read_feed
 
@@ -56,5 +57,5 @@ def read_feed(body: bytes, **given: Any) -> Any:
 
 
 if __name__ == "__main__":
-    ours.read_feed = read_feed
+    ours.read_feed = pushing.read_feed = read_feed
     main()

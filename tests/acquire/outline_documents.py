@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from io import BytesIO
+from collections.abc import Iterator
 
 from hypothesis import strategies as st
 from lxml import etree
@@ -96,8 +96,25 @@ documents = st.builds(
 )
 
 
-def canonical(document: bytes) -> bytes:
-    """Canonical XML, with comments: two documents that are the same here differ only in how they are spelt."""
-    written = BytesIO()
-    etree.ElementTree(etree.fromstring(document)).write_c14n(written, with_comments=True)
-    return written.getvalue()
+def feeds(document: bytes) -> list[tuple[tuple[str, ...], dict[str, str]]]:
+    """The folders and all the attributes of each feed of a document; one that is in a folder twice is there once."""
+    found = [each for body in etree.fromstring(document).findall("body") for each in _feeds(body, ())]
+    together: dict[tuple[tuple[str, ...], str], dict[str, str]] = {}
+    for folders, attributes in found:
+        together.setdefault((folders, attributes["xmlUrl"].strip()), {}).update(attributes)
+    return sorted(((folders, said) for (folders, _), said in together.items()), key=str)
+
+
+def _feeds(
+    parent: etree._Element, folders: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], dict[str, str]]]:
+    for child in parent.iterchildren(etree.Element):
+        inside = folders
+        if child.tag == "outline":
+            said = {str(name): str(value) for name, value in child.attrib.items()}
+            if said.get("xmlUrl", "").strip():
+                yield folders, said
+            else:
+                inside = (*folders, said.get("text") or said.get("title") or "")
+        if not str(child.tag).startswith("{"):
+            yield from _feeds(child, inside)

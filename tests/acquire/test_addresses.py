@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv4Address, IPv6Address, ip_network
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feedweir.acquire.addresses import PUBLIC_ONLY, AddressRule, is_public, networks, parse_address
+from feedweir.acquire.fetch.addresses import PUBLIC_ONLY, AddressRule, is_public, parse_address
 
 INSIDE = [
     "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "255.255.255.255",
@@ -38,7 +38,7 @@ def test_an_address_hidden_in_ipv6_is_judged_like_itself(number: int) -> None:
 
 
 def test_an_operator_may_open_some_networks_or_all() -> None:
-    some = AddressRule(allowed=networks(("10.0.0.0/8", "::1")))
+    some = AddressRule(allowed=(ip_network("10.0.0.0/8"), ip_network("::1")))
     assert some.permits("10.9.9.9")
     assert some.permits("::1")
     assert not some.permits("127.0.0.1")

@@ -11,23 +11,22 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feedweir.acquire.addresses import AddressRule
-from feedweir.acquire.aiohttp_transport import AiohttpTransport
-from feedweir.acquire.crawl import (
+from feedweir.acquire.fetch.addresses import AddressRule
+from feedweir.acquire.fetch.aiohttp_transport import AiohttpTransport
+from feedweir.acquire.fetch.crawl import (
     Crawler,
     CrawlOptions,
     CrawlReport,
-    _Harvest,
+    _ResultBuffer,
     choose,
     failures_of,
     share_of,
 )
-from feedweir.acquire.exchange import Changed, FetchResult, Limits, Unchanged, Validators
-from feedweir.acquire.fetch import Fetcher
-from feedweir.acquire.hosts import HostLedger, HostRules
-from feedweir.acquire.landing import Landed, LandingLog
-from feedweir.acquire.refresh.rules import first_check
-from feedweir.acquire.refresh.state import SourceState
+from feedweir.acquire.fetch.exchange import Changed, FetchLimits, FetchResult, Unchanged, Validators
+from feedweir.acquire.fetch.fetcher import Fetcher
+from feedweir.acquire.fetch.hosts import HostLedger, HostRules
+from feedweir.acquire.refresh.source_state import SourceState
+from feedweir.logs.landing import Landed, LandingLog
 
 from .origin import Asked, Origin, an_origin, answer, as_handler
 
@@ -54,7 +53,7 @@ def crawl(tmp_path: Path, script: object) -> None:
         async with an_origin() as origin, AiohttpTransport(rule=ANYWHERE) as transport:
             ledger = HostLedger(HostRules(max_concurrent=100, spacing_s=0))
             fetcher = Fetcher(
-                transport=transport, clock=clock, limits=Limits(max_bytes=100_000, max_wire_bytes=50_000)
+                transport=transport, clock=clock, limits=FetchLimits(max_bytes=100_000, max_wire_bytes=50_000)
             )
             crawler = Crawler(fetcher, LandingLog(tmp_path), ledger, clock=clock, options=CrawlOptions())
             await script(origin, crawler, clock)  # type: ignore[operator]
@@ -63,7 +62,7 @@ def crawl(tmp_path: Path, script: object) -> None:
 
 
 def sources(origin: Origin, *paths: str) -> list[SourceState]:
-    return [first_check(path, origin.url(path), START, spread_s=0) for path in paths]
+    return [SourceState(source=path, url=origin.url(path), next_at=START) for path in paths]
 
 
 async def all_steps(crawler: Crawler, states: list[SourceState]) -> list[CrawlReport]:
@@ -101,8 +100,8 @@ def test_one_bad_source_is_one_recorded_failure(tmp_path: Path) -> None:
         reports = await all_steps(crawler, sources(origin, "/bad", "/good", "/missing"))
         failures = [failure for report in reports for failure in failures_of(report)]
         assert failures == [
-            ("/bad", "the server refused: HTTP 500"),
-            ("/missing", "the server refused: HTTP 404"),
+            ("/bad", "the server returned an error: HTTP 500"),
+            ("/missing", "the server returned an error: HTTP 404"),
         ]
         assert LandingLog(tmp_path).latest() == 1
 
@@ -178,7 +177,8 @@ def test_a_step_spends_no_more_than_the_budget_and_takes_the_longest_overdue() -
     ledger = HostLedger(HostRules())
     due = [
         replace(
-            first_check(f"s{n}", f"http://h{n}/", START, spread_s=0), next_at=START - timedelta(seconds=n)
+            SourceState(source=f"s{n}", url=f"http://h{n}/", next_at=START),
+            next_at=START - timedelta(seconds=n),
         )
         for n in range(10)
     ]
@@ -187,14 +187,16 @@ def test_a_step_spends_no_more_than_the_budget_and_takes_the_longest_overdue() -
 
 def test_one_source_of_a_host_at_a_time_redirects_counted() -> None:
     ledger = HostLedger(HostRules())
-    due = [first_check(f"s{n}", f"http://h{n // 2}/{n}", START, spread_s=0) for n in range(4)]
-    due.append(replace(first_check("s4", "http://x/", START, spread_s=0), hosts=("x", "h0")))
+    due = [SourceState(source=f"s{n}", url=f"http://h{n // 2}/{n}", next_at=START) for n in range(4)]
+    due.append(replace(SourceState(source="s4", url="http://x/", next_at=START), hosts=("x", "h0")))
     assert [state.source for state in choose(due, ledger, 9, START)] == ["s0", "s2"]
 
 
 @given(st.lists(st.sampled_from(["a", "b", "c", "d.example", "www.e"]), min_size=1), st.integers(1, 9))
-def test_all_sources_of_a_host_are_looked_after_by_one_crawler(hosts: list[str], shares: int) -> None:
-    states = [first_check(f"s{n}", f"http://{host}/{n}", START) for n, host in enumerate(hosts)]
+def test_all_sources_of_a_host_are_polled_after_by_one_crawler(hosts: list[str], shares: int) -> None:
+    states = [
+        SourceState(source=f"s{n}", url=f"http://{host}/{n}", next_at=START) for n, host in enumerate(hosts)
+    ]
     owners = {
         host: {share_of(s, shares) for s, h in zip(states, hosts, strict=True) if h == host} for host in hosts
     }
@@ -204,17 +206,17 @@ def test_all_sources_of_a_host_are_looked_after_by_one_crawler(hosts: list[str],
 
 def test_documents_are_landed_before_too_many_wait_in_memory(tmp_path: Path) -> None:
     async def run() -> None:
-        harvest = _Harvest(LandingLog(tmp_path), max_bytes=100)
+        buffer = _ResultBuffer(LandingLog(tmp_path), max_bytes=100)
         for number in range(10):
             document = Landed(source=f"s{number}", arrived=START, body=b"x" * 30)
             outcome = Changed(document=document, validators=Validators())
-            await harvest.add(FetchResult(source=f"s{number}", at=START, outcome=outcome))
+            await buffer.add(FetchResult(source=f"s{number}", at=START, outcome=outcome))
         assert LandingLog(tmp_path).latest() == 2
-        report = await harvest.take()
+        report = await buffer.take()
         assert sum(LandingLog(tmp_path).read(n).num_rows for n in range(1, report.segment + 1)) == 10
         assert all(not r.outcome.document.body for r in report.results if isinstance(r.outcome, Changed))
         assert len(report.results) == 10
-        assert await harvest.take() == CrawlReport()
+        assert await buffer.take() == CrawlReport()
 
     asyncio.run(run())
 
@@ -231,15 +233,15 @@ def test_a_slow_server_does_not_hold_up_the_others_and_is_reported_later(tmp_pat
         origin.answers("/quick", answer(200, b"<rss/>"))
         (slow_state,) = sources(origin, "/slow")
         (quick,) = sources(origin, "/quick")
-        first = await crawler.look([slow_state], linger_s=0.01)
+        first = await crawler.poll([slow_state], linger_s=0.01)
         assert first.results == ()
         assert crawler.under_way == 1
         quick_report = CrawlReport()
         while not quick_report.results:
-            quick_report = await crawler.look([slow_state, quick], linger_s=0.01)
+            quick_report = await crawler.poll([slow_state, quick], linger_s=0.01)
         assert [result.source for result in quick_report.results] == ["/quick"]
         release.set()
-        last = await crawler.look([])
+        last = await crawler.poll([])
         assert [result.source for result in last.results] == ["/slow"]
         assert LandingLog(tmp_path).latest() == last.segment
         assert len([asked for asked in origin.asked if asked.path == "/slow"]) == 1

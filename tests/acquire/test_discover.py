@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feedweir.acquire.discover import WELL_KNOWN_PATHS, Confidence, discover, looks_like_html
+from feedweir.acquire.fetch.discovery import WELL_KNOWN_PATHS, Confidence, discover, looks_like_html
 
 PAGE = b"""<!doctype html><html><head><base href="/blog/">
 <link rel="stylesheet" href="style.css">

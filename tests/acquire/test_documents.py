@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from feedweir.acquire.canonical import json_digest, rdf_digest, xml_digest
-from feedweir.acquire.id_paths import id_in
+from feedweir.acquire.parse.canonical import json_digest, rdf_digest, xml_digest
+from feedweir.acquire.parse.id_paths import id_in
 
 PATHS = {
     ("//order/@number", "<a><order/><order number=' 7 '/></a>"): "7",

@@ -13,27 +13,27 @@ from ipaddress import ip_network
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from feedweir.acquire.addresses import PUBLIC_ONLY, AddressRule
-from feedweir.acquire.aiohttp_transport import AiohttpTransport
-from feedweir.acquire.exchange import (
+from feedweir.acquire.fetch.addresses import PUBLIC_ONLY, AddressRule
+from feedweir.acquire.fetch.aiohttp_transport import AiohttpTransport
+from feedweir.acquire.fetch.exchange import (
     Agent,
     Changed,
     Failed,
+    FetchLimits,
     FetchRequest,
     FetchResult,
     Gone,
-    Limits,
     Reason,
     Unchanged,
     Validators,
 )
-from feedweir.acquire.fetch import Fetcher, request_headers
+from feedweir.acquire.fetch.fetcher import Fetcher, request_headers
 
 from .origin import Asked, Origin, an_origin, answer
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 ANYWHERE = AddressRule(allow_private=True)
-TIGHT = Limits(max_bytes=10_000, max_wire_bytes=5_000, max_redirects=3)
+TIGHT = FetchLimits(max_bytes=10_000, max_wire_bytes=5_000, max_redirects=3)
 
 
 class Names(AbstractResolver):
@@ -54,7 +54,7 @@ def fetch(
     prepare: Callable[[Origin], object],
     path: str = "/feed",
     *,
-    limits: Limits = TIGHT,
+    limits: FetchLimits = TIGHT,
     rule: AddressRule = ANYWHERE,
     validators: Validators | None = None,
     resolver: AbstractResolver | None = None,
@@ -233,7 +233,7 @@ def test_redirects_in_a_circle_are_followed_round_once() -> None:
 
     result, origin = fetch(prepare)
     assert reason(result) is Reason.REDIRECTS
-    assert "in a circle" in str(result.outcome)
+    assert "in a loop" in str(result.outcome)
     assert [asked.path for asked in origin.asked] == ["/feed", "/there"]
 
 
@@ -260,7 +260,7 @@ def test_a_server_that_never_answers_is_left() -> None:
         limits=replace(TIGHT, first_byte_s=0.2),
     )
     assert reason(result) is Reason.SLOW
-    assert "no answer within 0.2 s" in str(result.outcome)
+    assert "no response within 0.2 s" in str(result.outcome)
 
 
 def test_a_body_that_drips_for_ever_is_left() -> None:
@@ -427,7 +427,7 @@ def test_credentials_do_not_leave_an_encrypted_connection() -> None:
     assert "Authorization" in dict(request_headers(plain, "http://a.example/feed", Agent()))
 
 
-def test_a_look_costs_no_more_than_the_documentation_says() -> None:
-    assert Limits() == Limits(
+def test_a_poll_costs_no_more_than_the_documentation_says() -> None:
+    assert FetchLimits() == FetchLimits(
         max_bytes=16 << 20, max_wire_bytes=8 << 20, total_s=30.0, first_byte_s=15.0, max_redirects=5
     )

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from feedweir.acquire.http_rules import (
+from feedweir.acquire.fetch.http_rules import (
     MAX_SECONDS,
-    Link,
+    HeaderLink,
     cache_directives,
     freshness_s,
     header,
@@ -105,8 +105,8 @@ def test_links_of_a_link_header_are_absolute_and_malformed_ones_skipped() -> Non
         '<https://hub.example/>; rel="hub", <self.xml>;type="a;b,c";rel=self, <broken; rel=x, <u>; foo=bar'
     )
     assert links_of(value, "http://example.org/feeds/") == (
-        Link("https://hub.example/", ("hub",)),
-        Link("http://example.org/feeds/self.xml", ("self",)),
+        HeaderLink("https://hub.example/", ("hub",)),
+        HeaderLink("http://example.org/feeds/self.xml", ("self",)),
     )
 
 

@@ -8,49 +8,55 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from html import escape
 
 import pyarrow as pa
 import pytest
 from benchmarks._hostile_documents import hostile_documents, nested, numbered, repeated
 
-from feedweir.acquire.decoding import decoded as decompressed
-from feedweir.acquire.discover import discover, looks_like_html
-from feedweir.acquire.documents import document_of
-from feedweir.acquire.element_text import author_name
-from feedweir.acquire.encodings import decoded
-from feedweir.acquire.html_page import feed_in_page, is_html_page
-from feedweir.acquire.json_feed import read_json_feed
-from feedweir.acquire.opml import read_opml, subscriptions, write_opml
-from feedweir.acquire.opml_union import merged
-from feedweir.acquire.parse import parse_batch
-from feedweir.acquire.tolerant import (
+from feedweir.acquire.fetch.content_encodings import decoded as decompressed
+from feedweir.acquire.fetch.discovery import discover, looks_like_html
+from feedweir.acquire.opml import merged, read_opml, write_opml
+from feedweir.acquire.parse.encodings import decoded
+from feedweir.acquire.parse.entries import FeedText
+from feedweir.acquire.parse.html_page import feed_in_page, is_html_page
+from feedweir.acquire.parse.json_feed import read_json_feed
+from feedweir.acquire.parse.other_documents import document_of
+from feedweir.acquire.parse.parser import parse_batch
+from feedweir.acquire.parse.xml.element_text import author_name
+from feedweir.acquire.parse.xml.tolerance import (
     closed_entries,
-    cured,
     is_entity_bomb,
+    repaired,
     with_entities,
     with_sound_tags,
     without_surroundings,
 )
+from feedweir.deliver.render.plain import excerpt, plain_text
 from feedweir.errors import DocumentError
-from feedweir.items.dates import epoch_us
-from feedweir.items.graph import triples_of
-from feedweir.items.html import (
+from feedweir.items.identity import Claim, identities
+from feedweir.items.links import canonical_url, domains_of, host_of, openings_of
+from feedweir.items.model import Item
+from feedweir.items.schema import DOCUMENT_SCHEMA
+from feedweir.items.structured_data import structured_data
+from feedweir.items.tree import tree_of
+from feedweir.items.triples import triples_of
+from feedweir.match.meaning.spans import spans_of
+from feedweir.plan.predicates import Contains, Matches, Predicate, Term
+from feedweir.text.dates import epoch_us
+from feedweir.text.html import (
     absolute,
     all_sanitised,
     are_web_links,
     is_web_link,
-    links_in,
     sanitised,
     text_of,
     title_text,
     unescape,
 )
-from feedweir.items.identity import Claim, identities
-from feedweir.items.links import canonical_url, domains_of, host_of, openings_of
-from feedweir.items.markup_bounds import is_crowded, is_too_deep
-from feedweir.items.model import Item
-from feedweir.items.schema import DOCUMENT_SCHEMA
-from feedweir.items.words import fold, words, words_of_html
+from feedweir.text.markup_bounds import is_crowded, is_too_deep
+from feedweir.text.redact import without_secrets
+from feedweir.text.words import fold, words, words_of_html
 
 _SIZE = 20_000
 _GROWTH = 8
@@ -66,6 +72,11 @@ _HTML = (
     "<p title='", "<a b", "<a=", "<table><b>", "<svg><", "<?", "<![CDATA[", "&#", "&#1", "&a", "&amp;", "&amp;lt;",
     "&#x", "<a<", "<a\n", "\x00", "\xa0", "<li><ul>", "<button><p>", "a.b ",
     "<svg ", "<svg>", "<math><mi>", "</svg",
+)  # fmt: skip
+_DATA = (
+    "<i itemscope itemref='a' id='a'>", "<p itemscope itemref='a'></p>", "<i itemprop='urn:a' itemscope>",
+    "<i itemprop='urn:a'>x", "<b typeof='schema:A' property='schema:b'>x", "<b property='schema:b'>x", "<b vocab='a:' ",
+    '<script type="application/ld+json">{"@context":"https://schema.org"}</script>', "<p itemscope></p>",
 )  # fmt: skip
 _URLS = (
     "http://@", "http://a ", "@", ".", "[", "a.", "//", "/", "?", "&utm_a", "a:", "http://[", "http://a.", "#", "../",
@@ -93,14 +104,25 @@ def _item(text: str) -> Item:
     return Item(source="s", identity="i", arrived=_NOW, title=text, link=text, raw=raw, extensions=extensions)
 
 
+def _places(asked: Predicate, text: str) -> object:
+    item = Item(source="s", identity="i", arrived=_NOW, title=text, summary=text)
+    return list(spans_of(asked, item))
+
+
 def _outline(text: str) -> object:
-    opml = read_opml(f"<opml><body><outline text='a'>{text}</outline></body></opml>".encode())
-    return write_opml(merged(opml, opml)), subscriptions(opml)
+    feeds = read_opml(f"<opml><body><outline text='a'>{text}</outline></body></opml>".encode())
+    return write_opml(merged(feeds, feeds))
 
 
 def _json_of(text: str) -> object:
     item = f'{{"id": "1", "title": "{text}", "url": "{text}", "_{text}": {{"a": 1, "b": 2}}}}'
-    return read_json_feed(f'{{"items": [{item}]}}'.encode(), url="https://h.example/", max_items=9)
+    return read_json_feed(
+        FeedText(text=f'{{"items": [{item}]}}'.encode(), url="https://h.example/", max_items=9)
+    )
+
+
+def _structured(text: str) -> object:
+    return structured_data(f"<item><description>{escape(text)}</description></item>", "https://h.example/")
 
 
 def _same_guid(text: str) -> object:
@@ -110,7 +132,6 @@ def _same_guid(text: str) -> object:
 _FUNCTIONS: dict[str, tuple[Function, tuple[str, ...]]] = {
     "sanitised": (lambda text: sanitised(text, base="https://h.example/"), _HTML),
     "all_sanitised": (lambda text: all_sanitised([text], bases=["https://h.example/"]), _HTML),
-    "links_in": (links_in, _HTML),
     "text_of": (text_of, _HTML),
     "title_text": (title_text, _HTML),
     "unescape": (unescape, _HTML),
@@ -121,6 +142,7 @@ _FUNCTIONS: dict[str, tuple[Function, tuple[str, ...]]] = {
     "absolute to a long base": (lambda text: absolute("../x", f"https://h.example/{text}"), _URLS),
     "is_web_link": (lambda text: is_web_link(f"http://{text} x"), _URLS),
     "are_web_links": (lambda text: are_web_links([f"http://{part}" for part in text.split("\n")]), _URLS),
+    "structured_data": (_structured, (*_HTML, *_DATA)),
     "canonical_url": (canonical_url, _URLS),
     "host_of": (host_of, _URLS),
     "openings_of": (openings_of, _URLS),
@@ -128,6 +150,19 @@ _FUNCTIONS: dict[str, tuple[Function, tuple[str, ...]]] = {
     "author_name": (author_name, _NAMES),
     "author_name, closed": (lambda text: author_name(f"{text}>"), _NAMES),
     "triples_of": (lambda text: triples_of(_item(text)), ("a.", "a:", "about", " xmlns:a=", "-", "xmlns:")),
+    "tree_of": (lambda text: tree_of(_item(text)), (*_XML, *_HTML)),
+    "tree_of, not XML": (
+        lambda text: tree_of(Item(source="s", identity="i", arrived=_NOW, title=text, raw="{}")),
+        ("a", "<", "\x00"),
+    ),
+    "without_secrets": (
+        without_secrets,
+        (*_URLS, "http://", "http://a", "?a=", "&", "?key=", "&amp;", "?amp;", "x=y"),
+    ),
+    "plain_text": (plain_text, _HTML),
+    "excerpt": (lambda text: excerpt(text, 200), ("<br ", "<p>", "a", "&amp;")),
+    "places of words": (lambda text: _places(Contains(None, (Term("a"),), 1), text), (*_WORDS, *_HTML)),
+    "places of an expression": (lambda text: _places(Matches(None, "a|b", "i"), text), (*_WORDS, *_HTML)),
     "epoch_us": (epoch_us, _DATES),
     "words": (words, _WORDS),
     "fold": (fold, _WORDS),
@@ -145,7 +180,7 @@ _FUNCTIONS: dict[str, tuple[Function, tuple[str, ...]]] = {
         lambda text: decoded(b"a", f"text/xml; {text}"),
         ("charset ", "charset=", " "),
     ),
-    "cured": (cured, _XML),
+    "repaired": (repaired, _XML),
     "with_entities": (with_entities, _XML),
     "with_sound_tags": (with_sound_tags, _XML),
     "without_surroundings": (without_surroundings, _XML),
@@ -230,6 +265,18 @@ def test_a_document_that_declares_too_many_namespaces_is_refused_or_read_without
     for shape in ("a long xmlns and items", "many xmlns and items"):
         batch = hostile_document(shape, 400_000)
         assert parse_batch(batch).items.nbytes < 2 * batch.nbytes
+
+
+def test_a_document_that_is_refused_for_its_cost_is_not_read_by_the_last_resort(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(
+        "feedweir.acquire.parse.xml.xml_reader.read_with_feedparser", lambda *_, **__: asked.append(1)
+    )
+    ((_, _, told),) = parse_batch(hostile_document("a long xmlns and items", 400_000)).failures
+    assert "declares namespaces" in told
+    assert not asked
 
 
 def _made(unit: str, size: int) -> str:

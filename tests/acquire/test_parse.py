@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from feedweir.acquire.parse import ParsedDocument, parse, parse_batch
+from feedweir.acquire.parse.parser import ParsedDocument, parse, parse_batch
 from feedweir.errors import DocumentError
 from feedweir.items.model import Document, Enclosure, Item
 from feedweir.items.numbering import document_number, first_seq
@@ -239,7 +239,7 @@ def test_a_document_that_is_no_feed_says_why() -> None:
         "hello": "not XML",
         "<svg/>": "root element is <svg>",
         "<opml version='2.0'><body/></opml>": "feedweir import URL",
-        "{}": "no feed",
+        "{}": "not a feed",
         "{": "not JSON",
         "<!doctype html><title>x</title>": "HTML page",
     }.items():

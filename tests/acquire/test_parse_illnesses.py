@@ -1,4 +1,4 @@
-"""The usual illnesses of documents: each is cured, or is one failure with a reason."""
+"""The usual errors in documents: each is repaired, or is one failure with a reason."""
 
 from __future__ import annotations
 
@@ -10,18 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedweir.acquire.encodings import decoded
-from feedweir.acquire.parse import Limits, ParsedDocument, parse
+from feedweir.acquire.parse.encodings import decoded
+from feedweir.acquire.parse.feed_formats import DocumentLimits
+from feedweir.acquire.parse.parser import ParsedDocument, parse
 from feedweir.errors import DocumentError
 from feedweir.items.model import Document, Item
 
 ARRIVED = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
 
-def parsed(body: str | bytes, *, media_type: str = "", limits: Limits | None = None) -> ParsedDocument:
+def parsed(
+    body: str | bytes, *, media_type: str = "", limits: DocumentLimits | None = None
+) -> ParsedDocument:
     data = body.encode() if isinstance(body, str) else body
     document = Document(number=1, source="s", media_type=media_type, arrived=ARRIVED, body=data)
-    return parse(document, limits=limits or Limits())
+    return parse(document, limits=limits or DocumentLimits())
 
 
 def rss(items: str, declaration: str = '<?xml version="1.0"?>', doctype: str = "") -> str:
@@ -171,12 +174,12 @@ def test_a_quadratic_bomb_does_not_grow() -> None:
 
 def test_a_document_beyond_the_limits_is_refused_or_cut_and_says_so() -> None:
     with pytest.raises(DocumentError, match="more than the 100"):
-        parsed(rss(item("a" * 200)), limits=Limits(max_bytes=100))
-    result = parsed(rss(item("a") + item("b")), limits=Limits(max_items=1))
+        parsed(rss(item("a" * 200)), limits=DocumentLimits(max_bytes=100))
+    result = parsed(rss(item("a") + item("b")), limits=DocumentLimits(max_items=1))
     assert [entry.title for entry in result.items] == ["a"]
     assert "only the first 1" in result.warnings[0]
     with pytest.raises(DocumentError, match="deeper"):
-        parsed(rss("<a>" * 50 + "</a>" * 50), limits=Limits(max_depth=20))
+        parsed(rss("<a>" * 50 + "</a>" * 50), limits=DocumentLimits(max_depth=20))
 
 
 def test_a_tree_without_a_bottom_harms_nobody() -> None:

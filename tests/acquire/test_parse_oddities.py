@@ -9,10 +9,10 @@ from html import unescape
 
 import pytest
 
-from feedweir.acquire.parse import parse
+from feedweir.acquire.parse.parser import parse
 from feedweir.errors import DocumentError
-from feedweir.items.html import text_of
 from feedweir.items.model import Document, Item
+from feedweir.text.html import text_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

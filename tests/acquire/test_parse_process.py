@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -12,10 +13,11 @@ import pyarrow as pa
 import pytest
 from benchmarks.parse import generated
 
-from feedweir.acquire.allowance import NO_BOUND, Allowance
-from feedweir.acquire.parse import parse_batch
-from feedweir.acquire.parse_process import ATTEMPTS, ParseProcess, _portions
-from feedweir.errors import FeedweirError
+from feedweir.acquire.parse.document_budget import NO_BOUND, Allowance
+from feedweir.acquire.parse.parse_process import ATTEMPTS, ParseProcess, _portions
+from feedweir.acquire.parse.parser import parse_batch
+from feedweir.acquire.push import pushed_document
+from feedweir.errors import DocumentError, FeedweirError
 from feedweir.items.schema import DOCUMENT_SCHEMA, ITEM_SCHEMA
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -93,6 +95,50 @@ def test_one_that_only_crashed_once_is_read(hostile: ParseProcess, tmp_path: Pat
     assert not parsed.stopped
 
 
+PUSHED = (
+    (rss("news"), "application/xml"),
+    (b'{"title": "one"}', "application/json"),
+    (b"<order><line sku='1'>x</line></order>", ""),
+    (b'<urn:a> <urn:b> "c" .', "text/turtle"),
+    (rss("cut off").removesuffix(b"</rss>") + b"<item>", ""),
+)
+
+
+@pytest.mark.parametrize(("body", "media_type"), PUSHED)
+def test_a_pushed_document_is_read_as_it_is_read_here(
+    hostile: ParseProcess, body: bytes, media_type: str
+) -> None:
+    given = ("Orders", body, media_type, NOON, "//line/@sku" if b"order" in body else "")
+    assert hostile.pushed(*given) == pushed_document(*given)
+
+
+@pytest.mark.parametrize("body", [b"", b"nothing", b"[", b"<rss><channel/></rss>", b"<html>no</html>"])
+def test_a_pushed_document_that_says_nothing_is_refused_with_the_same_words(
+    hostile: ParseProcess, body: bytes
+) -> None:
+    with pytest.raises(DocumentError) as here:
+        pushed_document("Orders", body, "", NOON)
+    with pytest.raises(DocumentError) as there:
+        hostile.pushed("Orders", body, "", NOON)
+    assert (there.value.message, there.value.hint) == (here.value.message, here.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("title", "reason"),
+    [
+        ("hang", "it takes more than 0.3 seconds to read"),
+        ("hoard", "it takes more than 1024 MiB to read"),
+        ("segfault", "reading it crashes the process (SIGSEGV)"),
+    ],
+)
+def test_a_pushed_document_that_is_too_much_is_refused_and_the_next_is_read(
+    hostile: ParseProcess, title: str, reason: str
+) -> None:
+    with pytest.raises(DocumentError, match=re.escape(reason)):
+        hostile.pushed("Orders", rss(title), "", NOON)
+    assert hostile.pushed("Orders", rss("calm"), "", NOON).parsed.items[0].title == "calm"
+
+
 def test_nothing_is_something_to_read(hostile: ParseProcess) -> None:
     parsed = hostile.parse(documents([]))
     assert parsed.batch.items.schema == ITEM_SCHEMA
@@ -108,7 +154,7 @@ def test_each_question_has_its_own_answer() -> None:
 
 
 def test_portions_are_all_documents_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("feedweir.acquire.parse_process.PORTION_BYTES", 10)
+    monkeypatch.setattr("feedweir.acquire.parse.parse_process.PORTION_BYTES", 10)
     batch = documents([b"x" * size for size in (4, 6, 1, 30, 2, 2, 0)])
     portions = list(_portions(batch))
     assert [len(portion) for portion in portions] == [2, 1, 1, 3]
@@ -121,7 +167,7 @@ def test_a_process_that_does_not_start_is_an_error() -> None:
 
 
 def test_without_a_bound_a_document_may_take_as_long_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("feedweir.acquire.parse_process._PATIENCE_S", 0.1)
+    monkeypatch.setattr("feedweir.acquire.parse.parse_process._PATIENCE_S", 0.1)
     process = ParseProcess(NO_BOUND, HOSTILE)
     parsed = process.parse(documents([rss("spin:3")]))
     process.end()

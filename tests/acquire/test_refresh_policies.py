@@ -10,29 +10,29 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
+from benchmarks._polls_replayed import FeedTrace, simulate, steering
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedweir.acquire.refresh.budget import Budget, Spending, Steering, price_for
 from feedweir.acquire.refresh.forecast import expected
 from feedweir.acquire.refresh.forecast_kernels import moments_up_to
-from feedweir.acquire.refresh.history import (
-    MAX_LOOKS,
+from feedweir.acquire.refresh.planned_policy import Planned
+from feedweir.acquire.refresh.planning_kernels import first_of_cheapest
+from feedweir.acquire.refresh.policies import Fixed, Policy, RateProportional
+from feedweir.acquire.refresh.refresh_rules import RefreshRules
+from feedweir.acquire.refresh.request_budget import Budget, Spending, Steering, price_for
+from feedweir.acquire.refresh.source_history import (
+    MAX_POLLS,
     SLOT_S,
     History,
     array,
     counted,
     fitted,
-    look_before,
-    looked,
     mean_rate_s,
+    poll_before,
+    polled,
     rhythm_of,
 )
-from feedweir.acquire.refresh.planned import Planned
-from feedweir.acquire.refresh.planning_kernels import first_of_cheapest
-from feedweir.acquire.refresh.policies import Fixed, Policy, RateProportional
-from feedweir.acquire.refresh.rules import RefreshRules
-from feedweir.acquire.refresh.simulate import FeedTrace, simulate, steering
 
 NOW = datetime(2024, 5, 6, tzinfo=UTC)
 HOUR_S = 3_600.0
@@ -45,7 +45,7 @@ LOSS_S, SHELF_S = 10_000.0, 4_000.0
 def naive_cost(
     plan: tuple[int, ...], edges: list[float], next_items: list[float], items: list[float], price: float
 ) -> float:
-    """A plan's price, delay and loss, slot by slot; the first look goes by what is expected next."""
+    """A plan's price, delay and loss, slot by slot; the first poll goes by what is expected next."""
     total = 0.0
     start = 0
     for stop in plan:
@@ -66,7 +66,7 @@ def naive_cost(
     st.integers(1, 2),
     st.integers(1, 3),
 )
-def test_the_first_look_is_that_of_the_cheapest_of_all_plans(
+def test_the_first_poll_is_that_of_the_cheapest_of_all_plans(
     items: list[int], following: list[int], price: int, gap_slots: int, first: int
 ) -> None:
     size = len(items)
@@ -81,7 +81,7 @@ def test_the_first_look_is_that_of_the_cheapest_of_all_plans(
     for length in range(size):
         for inner in itertools.combinations(range(first, size), length):
             plan = (*inner, size)
-            # The closing look at the end of the horizon is free of the gap.
+            # The closing poll the end of the horizon is free of the gap.
             if any(b - a < gap_slots for a, b in itertools.pairwise(plan[:-1])):
                 continue
             cost = naive_cost(plan, edges, now, later, float(price))
@@ -109,25 +109,25 @@ def test_sums_up_to_some_minutes_are_those_of_all_minutes_before(
     np.testing.assert_allclose(sums, summed(edges, counts)[:, [0, *(stop + 1 for stop in stops)]])
 
 
-def test_a_document_about_to_overflow_is_looked_at_before() -> None:
+def test_a_document_about_to_overflow_is_polled_at_before() -> None:
     edges = 300 * np.arange(49.0)
     items = summed(list(edges), [1.0] * 48)
-    looks = [
+    polls = [
         first_of_cheapest(edges, items, items, 1, 48, 300.0, 1e6, 1e6, 1e9, shown, 1.0)
         for shown in (0.0, 30.0, 12.0)
     ]
-    assert looks[0] == 48
-    assert looks[2] < 12 <= looks[1] < 30
+    assert polls[0] == 48
+    assert polls[2] < 12 <= polls[1] < 30
 
 
-def watched(publish_s: list[float], looks_s: list[float], shown: int = 50) -> History:
-    """What is known of a publisher after looks at these moments."""
+def watched(publish_s: list[float], polls_s: list[float], shown: int = 50) -> History:
+    """What is known of a publisher after polls these moments."""
     history = History()
     before = -1.0
-    for moment in looks_s:
+    for moment in polls_s:
         at = NOW + timedelta(seconds=moment)
         new = sum(before < published <= moment for published in publish_s)
-        history = looked(history, at, is_changed=new > 0)
+        history = polled(history, at, is_changed=new > 0)
         history = counted(history, at, new, shown) if new else history
         before = moment
     return history
@@ -139,13 +139,13 @@ def test_a_rate_is_found_and_an_unknown_source_is_taken_for_a_quiet_one() -> Non
     assert mean_rate_s(busy) == pytest.approx(1 / 600, rel=0.2)
 
 
-def test_a_rate_is_remembered_longer_than_the_looks_it_was_seen_by() -> None:
-    """Dates of items fill the looks of a busy source within hours."""
-    history = looked(History(), NOW, is_changed=True)
-    for look in range(1, 200):
-        at = NOW + timedelta(seconds=900 * look)
+def test_a_rate_is_remembered_longer_than_the_polls_it_was_seen_by() -> None:
+    """Dates of items fill the polls of a busy source within hours."""
+    history = polled(History(), NOW, is_changed=True)
+    for poll in range(1, 200):
+        at = NOW + timedelta(seconds=900 * poll)
         published = [at - timedelta(seconds=850 - 100 * place) for place in range(9)]
-        history = looked(history, at, is_changed=True)
+        history = polled(history, at, is_changed=True)
         history = counted(history, at, 9, 20, published=published)
     assert mean_rate_s(history) == pytest.approx(1 / 100, rel=0.15)
 
@@ -153,25 +153,25 @@ def test_a_rate_is_remembered_longer_than_the_looks_it_was_seen_by() -> None:
 @pytest.mark.parametrize("ages_days", [(40, 50, 60), (3, 90), (200,)])
 def test_old_dates_in_a_first_document_tell_a_quiet_source(ages_days: tuple[int, ...]) -> None:
     published = [NOW - timedelta(days=days) for days in ages_days]
-    first = looked(History(), NOW, is_changed=True)
+    first = polled(History(), NOW, is_changed=True)
     known = counted(first, NOW, len(published), len(published), published=published)
     recent = sum(days < 28 for days in ages_days)
     assert mean_rate_s(known) == pytest.approx(recent / (28 * 86_400), abs=0.5 / 86_400 / 7)
     assert mean_rate_s(known) < mean_rate_s(first) / 10
 
 
-def test_who_publishes_all_the_time_is_looked_at_as_soon_as_allowed() -> None:
+def test_who_publishes_all_the_time_is_polled_at_as_soon_as_allowed() -> None:
     history = replace(
         watched([61.0 * n for n in range(3_000)], [907.0 * n for n in range(200)]), factors=FLAT
     )
     for seconds in range(0, 3_600, 217):
         now = NOW + timedelta(seconds=907 * 199 + seconds)
         earliest = now + timedelta(seconds=900)
-        look = Planned(price=10.0).next_look(history, now, earliest, now + timedelta(days=1))
-        assert look - earliest < timedelta(seconds=60)
+        poll = Planned(price=10.0).next_poll(history, now, earliest, now + timedelta(days=1))
+        assert poll - earliest < timedelta(seconds=60)
 
 
-def test_a_look_does_not_come_right_before_the_strike_because_it_is_allowed_then() -> None:
+def test_a_poll_does_not_come_right_before_the_strike_because_it_is_allowed_then() -> None:
     minutes = np.ones(60, dtype=np.float32)
     minutes[29] = 30.0
     factors = np.concatenate((np.ones(31), minutes, np.ones(30))).astype(np.float32).tobytes()
@@ -179,19 +179,19 @@ def test_a_look_does_not_come_right_before_the_strike_because_it_is_allowed_then
         watched([61.0 * n for n in range(3_000)], [907.0 * n for n in range(200)]), factors=factors
     )
     now = NOW + timedelta(days=3, minutes=12)
-    look = Planned(price=10.0).next_look(history, now, now + timedelta(seconds=900), now + timedelta(days=1))
-    assert look == NOW + timedelta(days=3, minutes=30)
+    poll = Planned(price=10.0).next_poll(history, now, now + timedelta(seconds=900), now + timedelta(days=1))
+    assert poll == NOW + timedelta(days=3, minutes=30)
 
 
-def test_the_minutes_at_which_a_publisher_strikes_are_found_from_looks_at_other_minutes() -> None:
+def test_the_minutes_at_which_a_publisher_strikes_are_found_from_polls_at_other_minutes() -> None:
     publish = [HOUR_S * n + 1_790 for n in range(200)]
-    looks = [2_900.0 * n for n in range(220)]
-    history = watched(publish, looks)
-    start = (NOW + timedelta(seconds=looks[-1])).timestamp()
+    polls = [2_900.0 * n for n in range(220)]
+    history = watched(publish, polls)
+    start = (NOW + timedelta(seconds=polls[-1])).timestamp()
     _, items = expected(history, start, 1_440)
     by_minute = np.zeros(60)
     np.add.at(by_minute, (int(start // SLOT_S) + np.arange(1_440)) % 60, items)
-    # The strike is ten seconds before the end of the thirtieth minute: looks can hardly tell it from its neighbours.
+    # The strike is ten seconds before the end of the thirtieth minute: polls can hardly tell it from its neighbours.
     assert by_minute[25:35].sum() > 0.4 * by_minute.sum()
     assert int(by_minute.argmax()) in range(27, 33)
 
@@ -205,14 +205,14 @@ def test_the_hours_at_which_a_publisher_is_awake_are_found() -> None:
 
 
 def test_a_history_keeps_the_last_changes_only_and_a_silence_in_one_place() -> None:
-    silent = watched([], [60.0 * n for n in range(2 * MAX_LOOKS)])
+    silent = watched([], [60.0 * n for n in range(2 * MAX_POLLS)])
     assert len(silent.times) == 4 * 2
-    busy = watched([60.0 * n for n in range(2 * MAX_LOOKS)], [60.0 * n for n in range(2 * MAX_LOOKS)])
-    assert len(busy.times) == 4 * MAX_LOOKS
-    assert len(busy.counts) == 2 * MAX_LOOKS
+    busy = watched([60.0 * n for n in range(2 * MAX_POLLS)], [60.0 * n for n in range(2 * MAX_POLLS)])
+    assert len(busy.times) == 4 * MAX_POLLS
+    assert len(busy.counts) == 2 * MAX_POLLS
 
 
-def test_what_few_looks_at_one_source_cannot_tell_all_tell_together() -> None:
+def test_what_few_polls_at_one_source_cannot_tell_all_tell_together() -> None:
     publish = [HOUR_S * n + 1_790 for n in range(48)]
     histories = [
         watched(publish, [300.0 * k + 100 + 2_900 * n for n in range(40)], shown=50) for k in range(12)
@@ -225,23 +225,23 @@ def test_what_few_looks_at_one_source_cannot_tell_all_tell_together() -> None:
 
 
 def test_published_times_sharpen_at_once() -> None:
-    history = looked(looked(History(), NOW, is_changed=True), NOW + timedelta(hours=10), is_changed=True)
+    history = polled(polled(History(), NOW, is_changed=True), NOW + timedelta(hours=10), is_changed=True)
     times = [NOW + timedelta(hours=hour, minutes=31) for hour in range(10)]
     dated = counted(history, NOW + timedelta(hours=10), 10, 50, published=times)
     _, items = expected(dated, NOW.timestamp() + 36_000, 60)
     assert int(items.argmax()) == 31
 
 
-def test_a_planned_look_comes_right_after_the_strike() -> None:
+def test_a_planned_poll_comes_right_after_the_strike() -> None:
     publish = [2 * HOUR_S * n + 1_790 + k for n in range(80) for k in range(10)]
-    looks = [2_900.0 * n for n in range(190)]
-    history = watched(publish, looks)
-    now = NOW + timedelta(seconds=looks[-1])
-    look = Planned(price=20_000.0).next_look(
+    polls = [2_900.0 * n for n in range(190)]
+    history = watched(publish, polls)
+    now = NOW + timedelta(seconds=polls[-1])
+    poll = Planned(price=20_000.0).next_poll(
         history, now, now + timedelta(seconds=900), now + timedelta(hours=24)
     )
-    next_strike = next(moment for moment in publish if moment > looks[-1])
-    assert 0 <= (look - NOW).total_seconds() - next_strike <= 300
+    next_strike = next(moment for moment in publish if moment > polls[-1])
+    assert 0 <= (poll - NOW).total_seconds() - next_strike <= 300
 
 
 @pytest.mark.parametrize(
@@ -249,13 +249,13 @@ def test_a_planned_look_comes_right_after_the_strike() -> None:
 )
 @given(st.integers(0, 10_000), st.integers(0, 50_000), st.integers(0, 100_000), st.integers(0, 10))
 def test_a_policy_keeps_within_what_it_is_allowed(
-    policy: Policy, looks: int, soonest: int, longer: int, items: int
+    policy: Policy, polls: int, soonest: int, longer: int, items: int
 ) -> None:
-    history = watched([100.0 * n for n in range(items)], [60.0 * n for n in range(looks % 5)])
-    now = NOW + timedelta(seconds=looks)
+    history = watched([100.0 * n for n in range(items)], [60.0 * n for n in range(polls % 5)])
+    now = NOW + timedelta(seconds=polls)
     earliest = now + timedelta(seconds=soonest)
     latest = earliest + timedelta(seconds=longer)
-    assert earliest <= policy.next_look(history, now, earliest, latest) <= latest
+    assert earliest <= policy.next_poll(history, now, earliest, latest) <= latest
 
 
 def a_trace(feeds: int = 8) -> dict[str, FeedTrace]:
@@ -276,7 +276,7 @@ def test_a_replay_counts_what_an_obvious_poll_would_see() -> None:
     rules = RefreshRules(policy=Fixed(interval_s=10_000), jitter=0.0)
     account = simulate({"f": feed}, rules, seed="x")
     assert account.items == 4
-    assert account.missed == 1, "c was shown between two looks only"
+    assert account.missed == 1, "c was shown between two polls only"
     assert account.requests in (2, 3)
 
 
@@ -300,10 +300,10 @@ def test_the_planning_policy_beats_an_hourly_poll_with_the_same_requests() -> No
 def test_a_source_that_has_not_changed_yet_is_taken_to_be_like_its_peers_and_the_quieter_the_longer() -> None:
     publish = [HOUR_S * n + 1_790 for n in range(200)]
     peers = rhythm_of([watched(publish, [2_900.0 * n for n in range(220)])])
-    alone = silent = looked(History(), NOW, is_changed=True)
+    alone = silent = polled(History(), NOW, is_changed=True)
     rates = []
     for hour in range(1, 30):
-        silent = looked(silent, NOW + timedelta(hours=hour), is_changed=False, peers=peers)
+        silent = polled(silent, NOW + timedelta(hours=hour), is_changed=False, peers=peers)
         rates.append(silent.rate_s)
     assert silent.factors != alone.factors
     assert all(later < earlier for earlier, later in itertools.pairwise(rates))
@@ -338,11 +338,11 @@ def test_dates_in_the_first_document_tell_a_busy_source_from_a_quiet_one_at_once
     assert busy.requests > 2 * quiet.requests
 
 
-def test_the_look_before_one_is_known_by_its_time() -> None:
+def test_the_poll_before_one_is_known_by_its_time() -> None:
     history = watched([5_000.0], [0.0, 3_600.0, 7_200.0])
-    assert look_before(history, NOW + timedelta(seconds=7_200)) == NOW + timedelta(seconds=3_600)
-    assert look_before(history, NOW) is None
-    assert look_before(history, NOW + timedelta(seconds=17)) is None
+    assert poll_before(history, NOW + timedelta(seconds=7_200)) == NOW + timedelta(seconds=3_600)
+    assert poll_before(history, NOW) is None
+    assert poll_before(history, NOW + timedelta(seconds=17)) is None
 
 
 def test_a_policy_cannot_see_the_future_of_a_trace() -> None:
@@ -356,22 +356,22 @@ def test_a_policy_cannot_see_the_future_of_a_trace() -> None:
         )
         for name, feed in trace.items()
     }
-    looks: list[list[tuple[str, float]]] = []
+    polls: list[list[tuple[str, float]]] = []
     for played in (trace, other):
         seen: list[tuple[str, float]] = []
 
         class Noted(Planned):
-            def next_look(
+            def next_poll(
                 self, history: History, now: datetime, earliest: datetime, latest: datetime
             ) -> datetime:
                 if now.timestamp() < cut:
                     seen.append((str(now), history.rate_s))  # noqa: B023
-                return Planned.next_look(self, history, now, earliest, latest)
+                return Planned.next_poll(self, history, now, earliest, latest)
 
         simulate(played, RefreshRules(policy=Noted()))
-        looks.append(seen)
-    assert looks[0] == looks[1]
-    assert len(looks[0]) > 20
+        polls.append(seen)
+    assert polls[0] == polls[1]
+    assert len(polls[0]) > 20
 
 
 def test_a_budget_is_a_bucket_and_a_day() -> None:

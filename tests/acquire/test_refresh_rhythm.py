@@ -9,16 +9,17 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
+from benchmarks._polls_replayed import FeedTrace, a_week_later, recorded, simulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedweir.acquire.refresh.forecast import expected, strokes
-from feedweir.acquire.refresh.history import SLOT_S, History, array, mean_rate_s, recorded
-from feedweir.acquire.refresh.planned import Planned
+from feedweir.acquire.refresh.forecast import best_minutes, expected
+from feedweir.acquire.refresh.planned_policy import Planned
+from feedweir.acquire.refresh.refresh_rules import RefreshRules
 from feedweir.acquire.refresh.rhythm_kernels import SIZE, fit
-from feedweir.acquire.refresh.rules import RefreshRules
-from feedweir.acquire.refresh.simulate import FeedTrace, a_week_later, simulate
-from feedweir.acquire.refresh.state import SourceState, from_json, to_json
+from feedweir.acquire.refresh.source_history import SLOT_S, History, array, mean_rate_s
+from feedweir.acquire.refresh.source_state import SourceState
+from tests.acquire.stored_states import read_back
 
 NOW = datetime(2024, 5, 6, tzinfo=UTC)
 START = int(NOW.timestamp())
@@ -92,10 +93,10 @@ def naive_fit(
     st.integers(0, 100),
 )
 def test_a_fit_is_what_sharing_out_minute_by_minute_leads_to(
-    start: int, looks: list[tuple[int, int]], rounds: int, steps: list[int], seed: int
+    start: int, polls: list[tuple[int, int]], rounds: int, steps: list[int], seed: int
 ) -> None:
-    times = [START + start + sum(gap for gap, _ in looks[:place]) for place in range(len(looks) + 1)]
-    events = [0.0, *(float(count) for _, count in looks)]
+    times = [START + start + sum(gap for gap, _ in polls[:place]) for place in range(len(polls) + 1)]
+    events = [0.0, *(float(count) for _, count in polls)]
     draw = np.random.default_rng(seed)
     peers, prior = draw.uniform(0.5, 2.0, SIZE), draw.uniform(0.1, 5.0, SIZE)
     factors = np.ones(SIZE)
@@ -135,10 +136,10 @@ def test_what_is_foreseen_of_a_minute_is_the_rate_times_its_factors_and_an_even_
         assert next_items[slot] == pytest.approx(SLOT_S * next_rate)
 
 
-def test_looks_come_after_the_last_of_the_busy_minutes_and_one_in_five_elsewhere() -> None:
+def test_polls_come_after_the_last_of_the_busy_minutes_and_one_in_five_elsewhere() -> None:
     factors = np.ones(SIZE, dtype=np.float32)
     factors[31 + 12] = 30.0
-    moments = np.flatnonzero(strokes(History(factors=factors.tobytes())))
+    moments = np.flatnonzero(best_minutes(History(factors=factors.tobytes())))
     assert list(moments) == [4, 9, 12, 19, 24, 29, 34, 39, 44, 49, 54, 59]
 
 
@@ -155,10 +156,10 @@ def test_who_has_watched_a_week_without_a_gap_knows_the_minute_and_the_rate() ->
     items, _ = expected(history, START + 7 * 86_400.0, 1_440)
     assert int(items[:120].argmax()) == 29
     assert history.burst == 5.0
-    look = Planned(price=20_000.0).next_look(
+    poll = Planned(price=20_000.0).next_poll(
         history, NOW + timedelta(days=7), NOW + timedelta(days=7, minutes=15), NOW + timedelta(days=8)
     )
-    assert look == NOW + timedelta(days=7, minutes=30)
+    assert poll == NOW + timedelta(days=7, minutes=30)
 
 
 def test_who_knows_beforehand_finds_at_once_what_learning_finds_late() -> None:
@@ -170,13 +171,13 @@ def test_who_knows_beforehand_finds_at_once_what_learning_finds_late() -> None:
     assert knowing.delay_s < 120.0 < 600.0 < learning.delay_s
 
 
-def test_tables_of_another_grain_are_forgotten_and_the_looks_kept() -> None:
+def test_tables_of_another_grain_are_forgotten_and_the_polls_kept() -> None:
     history = recorded({START + 100.0: 3}, START, 20.0)
-    text = to_json(SourceState(source="f", url="u", next_at=NOW, history=history))
+    new = SourceState(source="f", url="u", next_at=NOW, history=history)
     old = SourceState(
         source="f", url="u", next_at=NOW, history=History(times=history.times, factors=b"\0\0\0\0" * 73)
     )
-    assert from_json(text).history == history
-    read = from_json(to_json(old)).history
+    assert read_back(new).history == history
+    read = read_back(old).history
     assert read.times == history.times
     assert (array(read.factors) == 1.0).all()

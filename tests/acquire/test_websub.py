@@ -11,30 +11,30 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from feedweir.acquire.addresses import AddressRule
-from feedweir.acquire.aiohttp_transport import AiohttpTransport
-from feedweir.acquire.websub import (
+from feedweir.acquire.fetch.addresses import AddressRule
+from feedweir.acquire.fetch.aiohttp_transport import AiohttpTransport
+from feedweir.acquire.websub.subscriber import (
     Hub,
     Lease,
     LeaseStatus,
-    ToldBy,
+    NamedBy,
     answered,
-    asked,
     confirmed_by,
     distrusted,
     given_up,
     is_active,
     is_due,
-    is_news,
     is_over,
     is_signed,
     is_silent,
+    names_another,
+    new_lease,
     pushed,
     pushed_until,
     received,
-    sent,
+    request_for,
+    send,
     verified,
-    wanted,
 )
 
 from .origin import Asked, an_origin, answer
@@ -45,11 +45,11 @@ CALLBACK = "https://me.example/websub/token"
 
 
 def a_lease(**changes: object) -> Lease:
-    return replace(wanted("source", HUB, NOW, lambda size: "s" * size), **changes)  # type: ignore[arg-type]
+    return replace(new_lease("source", HUB, NOW, lambda size: "s" * size), **changes)  # type: ignore[arg-type]
 
 
 def an_active_lease() -> Lease:
-    _, pending = asked(a_lease(), CALLBACK, NOW)
+    _, pending = request_for(a_lease(), CALLBACK, NOW)
     query = {
         "hub.mode": "subscribe",
         "hub.topic": HUB.topic,
@@ -67,23 +67,23 @@ def signed(body: bytes, method: str = "sha256", secret: str = "s" * 32) -> list[
 def test_headers_win_over_the_document_and_a_change_of_hub_is_noticed() -> None:
     other = Hub(url="https://other.example/", topic=HUB.topic)
     lease = a_lease(is_from_headers=True)
-    assert not is_news(lease, other, ToldBy.DOCUMENT)
-    assert is_news(lease, other, ToldBy.HEADERS)
-    assert not is_news(lease, HUB, ToldBy.HEADERS)
-    assert is_news(a_lease(), other, ToldBy.DOCUMENT)
-    assert is_news(None, other, ToldBy.DOCUMENT)
+    assert not names_another(lease, other, NamedBy.DOCUMENT)
+    assert names_another(lease, other, NamedBy.HEADERS)
+    assert not names_another(lease, HUB, NamedBy.HEADERS)
+    assert names_another(a_lease(), other, NamedBy.DOCUMENT)
+    assert names_another(None, other, NamedBy.DOCUMENT)
 
 
 def test_a_hub_that_is_set_by_hand_is_not_changed_by_what_the_source_says() -> None:
     other = Hub(url="https://other.example/", topic=HUB.topic)
-    lease = wanted("S", HUB, NOW, lambda count: "s" * count, ToldBy.HAND)
-    assert not is_news(lease, other, ToldBy.HEADERS)
-    assert is_news(lease, other, ToldBy.HAND)
-    said = wanted("S", HUB, NOW, lambda count: "s" * count, ToldBy.DOCUMENT)
-    assert is_news(said, other, ToldBy.HEADERS)
-    confirmed = confirmed_by(said, HUB, ToldBy.HAND)
-    assert not is_news(confirmed, other, ToldBy.HEADERS)
-    assert confirmed_by(confirmed, HUB, ToldBy.DOCUMENT) is confirmed
+    lease = new_lease("S", HUB, NOW, lambda count: "s" * count, NamedBy.HAND)
+    assert not names_another(lease, other, NamedBy.HEADERS)
+    assert names_another(lease, other, NamedBy.HAND)
+    said = new_lease("S", HUB, NOW, lambda count: "s" * count, NamedBy.DOCUMENT)
+    assert names_another(said, other, NamedBy.HEADERS)
+    confirmed = confirmed_by(said, HUB, NamedBy.HAND)
+    assert not names_another(confirmed, other, NamedBy.HEADERS)
+    assert confirmed_by(confirmed, HUB, NamedBy.DOCUMENT) is confirmed
 
 
 def test_a_hub_that_does_not_push_what_was_published_is_distrusted_longer_and_longer() -> None:
@@ -98,7 +98,7 @@ def test_a_hub_that_does_not_push_what_was_published_is_distrusted_longer_and_lo
 
 
 def test_the_request_asks_with_a_secret_and_expects_a_verification() -> None:
-    request, pending = asked(a_lease(), CALLBACK, NOW, lease_s=5000)
+    request, pending = request_for(a_lease(), CALLBACK, NOW, lease_s=5000)
     form = parse_qs(request.body.decode())
     assert (request.method, request.url) == ("POST", HUB.url)
     assert form["hub.mode"] == ["subscribe"]
@@ -127,7 +127,7 @@ def test_a_verification_we_asked_for_is_echoed_and_the_lease_runs() -> None:
     ],
 )
 def test_a_verification_nobody_asked_for_is_refused(query: dict[str, str]) -> None:
-    _, pending = asked(a_lease(), CALLBACK, NOW)
+    _, pending = request_for(a_lease(), CALLBACK, NOW)
     verdict = verified(pending, query, NOW)
     assert (verdict.status, verdict.lease) == (404, pending)
 
@@ -137,7 +137,7 @@ def test_a_lease_is_renewed_before_a_tenth_of_it_remains_and_stays_active_meanwh
     assert not is_due(lease, NOW + timedelta(seconds=700))
     assert is_due(lease, NOW + timedelta(seconds=900))
     later = NOW + timedelta(seconds=900)
-    _, renewing = asked(lease, CALLBACK, later)
+    _, renewing = request_for(lease, CALLBACK, later)
     assert is_active(renewing, later)
 
 
@@ -145,7 +145,7 @@ def test_a_hub_that_fails_is_asked_again_later_and_later() -> None:
     lease = a_lease()
     pauses = []
     for _ in range(4):
-        _, lease = asked(lease, CALLBACK, NOW)
+        _, lease = request_for(lease, CALLBACK, NOW)
         lease = answered(lease, 500, NOW)
         pauses.append((lease.next_at - NOW).total_seconds())
     assert pauses == [900, 1800, 3600, 7200]
@@ -199,7 +199,7 @@ def test_a_pushed_source_is_polled_rarely_and_as_before_when_the_lease_ends() ->
 
 
 def test_giving_up_is_asked_for_and_confirmed() -> None:
-    request, ending = asked(given_up(an_active_lease(), NOW), CALLBACK, NOW)
+    request, ending = request_for(given_up(an_active_lease(), NOW), CALLBACK, NOW)
     assert parse_qs(request.body.decode())["hub.mode"] == ["unsubscribe"]
     verdict = verified(ending, {"hub.mode": "unsubscribe", "hub.topic": HUB.topic, "hub.challenge": "c"}, NOW)
     assert (verdict.status, verdict.body) == (200, "c")
@@ -214,9 +214,9 @@ def test_the_request_reaches_a_real_hub_and_a_dead_one_is_no_exception() -> None
         async with an_origin() as hub, AiohttpTransport(rule=AddressRule(allow_private=True)) as transport:
             hub.answers("/hub", answer(202))
             lease = a_lease(hub=Hub(url=hub.url("/hub"), topic=HUB.topic))
-            request, _ = asked(lease, CALLBACK, NOW)
-            accepted = await sent(request, transport)
-            dead = await sent(replace(request, url="http://127.0.0.1:1/"), transport)
+            request, _ = request_for(lease, CALLBACK, NOW)
+            accepted = await send(request, transport)
+            dead = await send(replace(request, url="http://127.0.0.1:1/"), transport)
             return accepted, dead, hub.asked
 
     accepted, dead, requests = asyncio.run(run())

@@ -12,6 +12,7 @@ from feedweir.catalog import (
     AtomCount,
     BatchCommit,
     Catalog,
+    Fading,
     Failure,
     FeedCounts,
     FetchState,
@@ -43,7 +44,7 @@ def batch(name: str, source: int, subscription: int, at: datetime = NOW) -> Batc
         version=2,
         at=at,
         detail={"items": 10},
-        counts=(FeedCounts(source, items=10, hits=2, bytes=300, candidates=4_000, last_hit_at=at),),
+        counts=(FeedCounts(source, items=10, hits=2, candidates=4_000, last_hit_at=at),),
         atoms=(AtomCount(source, "title:rock", 3, 0.5), AtomCount(source, "ÿ" * 3_000, 1)),
         failures=(Failure(kind="source", resource="news", at=at, reason="not a feed\x00", batch=name),),
         fetch_states=(
@@ -88,7 +89,7 @@ def test_batches_add_up_and_recent_counters_fade(catalog: Catalog) -> None:
     catalog.batches.commit(batch("1", source, subscription))
     catalog.batches.commit(batch("2", source, subscription, NOW + WEEK))
     (statistics,) = catalog.statistics.feeds()
-    assert (statistics.items, statistics.hits, statistics.bytes, statistics.candidates) == (20, 4, 600, 8_000)
+    assert (statistics.items, statistics.hits, statistics.candidates) == (20, 4, 8_000)
     assert (statistics.last_hit_at, statistics.recent_at) == (NOW + WEEK, NOW + WEEK)
     assert statistics.recent_hits == pytest.approx(3)
     assert statistics.recent_items == pytest.approx(15)
@@ -99,14 +100,32 @@ def test_batches_add_up_and_recent_counters_fade(catalog: Catalog) -> None:
 def test_what_is_counted_in_parts_adds_up_within_a_batch(catalog: Catalog) -> None:
     source, _ = prepared(catalog)
     counts = (
-        FeedCounts(source, 1, 2, 3, 4, NOW),
-        FeedCounts(source, 10, 20, 30, 40),
+        FeedCounts(source, 1, 2, 3, NOW),
+        FeedCounts(source, 10, 20, 30),
         FeedCounts(source, 100),
     )
     atoms = (AtomCount(source, "a", 1, 0.5), AtomCount(source, "b", 7), AtomCount(source, "a", 2, 0.25))
     catalog.batches.commit(BatchCommit(batch="1", version=1, at=NOW, counts=counts, atoms=atoms))
-    assert catalog.statistics.feeds()[0][1:6] == (111, 22, 33, 44, NOW)
+    assert catalog.statistics.feeds()[0][1:5] == (111, 22, 33, NOW)
     assert catalog.statistics.atoms() == (AtomCount(source, "a", 3, 0.75), AtomCount(source, "b", 7, 0))
+
+
+def test_atoms_of_a_source_fade_once_before_others_are_added(catalog: Catalog) -> None:
+    source, _ = prepared(catalog)
+    other = NewFeed(
+        name="other", kind="source", url="http://o.example/", statement="register", created_at=NOW
+    )
+    (elsewhere,) = catalog.feeds.add([other])
+    atoms = tuple(AtomCount(*of, 8, 8.0) for of in ((source, "a"), (source, "items"), (elsewhere, "a")))
+    catalog.batches.commit(BatchCommit(batch="1", version=1, at=NOW, atoms=atoms))
+    fading = (Fading(source, 0.25, ("items",)),)
+    later = BatchCommit(batch="2", version=1, at=NOW, fading=fading, atoms=(AtomCount(source, "a", 1, 1.0),))
+    assert [catalog.batches.commit(later), catalog.batches.commit(later)] == [True, False]
+    assert catalog.statistics.atoms() == (
+        AtomCount(source, "a", 9, 3.0),
+        AtomCount(source, "items", 8, 8.0),
+        AtomCount(elsewhere, "a", 8, 8.0),
+    )
 
 
 def test_a_batch_from_the_past_adds_without_fading(catalog: Catalog) -> None:
@@ -245,12 +264,12 @@ def test_an_import_that_does_not_fit_is_refused_and_leaves_nothing(new_database:
         header = next(catalog.dump())
         before = list(catalog.dump())
         for lines, message in (
-            ([], "not the export"),
-            ([{"format": "x"}], "not the export"),
-            ([header | {"step": 99}], "step 99"),
-            ([header, {"table": "nothing", "row": {}}], "does not know"),
-            ([header, {"table": "counter", "row": {"name": "x"}}], "lacks"),
-            ([header, {}], "does not know"),
+            ([], "not an export"),
+            ([{"format": "x"}], "not an export"),
+            ([header | {"step": 99}], "schema version 99"),
+            ([header, {"table": "nothing", "row": {}}], "does not have"),
+            ([header, {"table": "counter", "row": {"name": "x"}}], "other columns"),
+            ([header, {}], "does not have"),
         ):
             with pytest.raises(CatalogError, match=message):
                 catalog.load(lines)

@@ -23,6 +23,10 @@ PUBLISHED = {
     "0007_outlines": "4e526a7ea372e1b3",
     "0008_returned": "0b7a21391e22e52f",
     "0009_first_documents": "9e96b66b033d1b01",
+    "0010_leases_once": "153b00d17f0a8d24",
+    "0011_source_columns": "87844af5ca2368a9",
+    "0012_no_refresh": "462596e34710d619",
+    "0013_no_bytes": "10edb176f3029645",
 }
 """Steps that somebody may have run are never edited: a change is a new step, and a new line here."""
 

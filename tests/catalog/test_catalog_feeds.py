@@ -8,7 +8,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from feedweir.catalog import Catalog, Definition, FetchState, NewFeed, NewSubscription, open_catalog
+from feedweir.catalog import (
+    Catalog,
+    Definition,
+    FetchState,
+    NewFeed,
+    NewSubscription,
+    name_text,
+    open_catalog,
+)
+from feedweir.catalog.feeds import Feeds
 from feedweir.errors import CatalogError
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -70,7 +79,7 @@ def test_the_same_name_twice_in_one_addition_is_refused(catalog: Catalog) -> Non
 def test_a_name_is_found_only_in_its_own_case(catalog: Catalog) -> None:
     catalog.feeds.add([source("News")])
     assert catalog.feeds.find("news") is None
-    with pytest.raises(CatalogError, match="did you mean News"):
+    with pytest.raises(CatalogError, match="did you mean `News`"):
         catalog.feeds.named("news")
 
 
@@ -185,11 +194,14 @@ def test_a_new_source_is_due_at_once_and_its_state_survives(catalog: Catalog) ->
         etag='W/"\udcff\x00é"',
         last_modified="Wed, 01 May 2024 12:00:00 GMT ",
         next_check_at=NOW + timedelta(microseconds=1),
-        last_checked_at=NOW,
+        not_before=NOW,
         failures=3,
+        failure="it failed",
+        is_unreadable=True,
         moved_to="http://x.example/",
-        hub_lease_until=NOW + timedelta(days=3650),
-        refresh={"rates": [0.1, 2e-300], "text": "\x00\ud800"},
+        hosts=("x.example", "y.example"),
+        skip_hours=(1, 2),
+        history={"rates": [0.1, 2e-300], "text": "\x00\ud800"},
     )
     catalog.sources.save([state])
     assert catalog.sources.named("a").state == state
@@ -301,10 +313,34 @@ def test_any_changes_leave_what_plain_dicts_would_hold_in_every_version(
             )
         for version, definitions in enumerate(model.versions):
             assert catalog.feeds.definitions(version) == (version, definitions)
+            named = tuple(one for one in definitions if one.name in ("a", "b", "A"))
+            assert catalog.feeds.several_as_of(version, ("b", "A", "a", "nobody")) == named
         assert catalog.feeds.definitions() == (len(model.versions) - 1, model.versions[-1])
         assert {feed.name: set(feed.reads) for feed in catalog.feeds.all()} == {
             name: set(reads) for name, (_, reads) in model.feeds.items()
         }
+
+
+def test_sources_are_told_by_their_statements_in_every_version(catalog: Catalog) -> None:
+    made = NewFeed(
+        name="made", kind="source", statement="register feed a as made", reads=("a",), created_at=NOW
+    )
+    web, pushed = (
+        NewFeed(name=name, kind="source", statement=f"register feed {url} as {name}", url=url, created_at=NOW)
+        for name, url in (("web", "http://x.example/"), ("pushed", "push://100%"))
+    )
+    catalog.feeds.add([virtual("a"), web])
+    catalog.feeds.add([made])
+    catalog.feeds.add([pushed])
+    catalog.feeds.drop("made")
+
+    def unlike(version: int, *beginnings: str) -> list[str]:
+        return [one.name for one in catalog.feeds.sources_unlike(version, beginnings)]
+
+    fetched = ("register feed http", "register feed push:")
+    assert [unlike(version, *fetched) for version in range(5)] == [[], [], ["made"], ["made"], []]
+    assert unlike(3) == ["web", "made", "pushed"]
+    assert unlike(4, "register feed http", "register feed push://1_0") == ["pushed"]
 
 
 def _is_refused(change: Callable[..., object], *arguments: object) -> bool:
@@ -341,9 +377,99 @@ def test_readers_of_a_source_are_counted_once_on_whatever_way_they_read_it(catal
 def test_what_people_said_of_a_source_outlives_its_address(catalog: Catalog) -> None:
     catalog.feeds.add([source("a")])
     state = catalog.sources.named("a").state
-    said = {"hub": "https://hub.example/", "imported_from": ["http://origin.example/feed"], "state": "{}"}
-    catalog.sources.save([replace(state, refresh=said, etag="x")])
+    hub, origin = "https://hub.example/", "http://origin.example/feed"
+    catalog.sources.save([replace(state, hub=hub, imported_from=(origin,), etag="x", failures=3, page="p")])
     catalog.feeds.replace(source("a", "http://elsewhere.example/"))
     moved = catalog.sources.named("a").state
-    assert moved.refresh == {"hub": said["hub"], "imported_from": said["imported_from"]}
-    assert (moved.url, moved.etag) == ("http://elsewhere.example/", "")
+    assert (moved.hub, moved.imported_from) == (hub, (origin,))
+    assert moved == replace(state, url="http://elsewhere.example/", hub=hub, imported_from=(origin,))
+
+
+NAMES = ("News", "news of the day", "Straße", "100 %", "a_b", "a/b", "東京 news", "x*y", "newsnews", "s")
+LIKES = (
+    "news",
+    "*news",
+    "news*",
+    "n*s",
+    "*w*w*",
+    "STRASSE",
+    "%",
+    "_",
+    "/b",
+    "京",
+    "*京*",
+    "s",
+    "*",
+    "x*y",
+    "none",
+)
+
+
+def test_names_are_found_in_memory_as_in_the_database(url: str) -> None:
+    with open_catalog(url) as catalog, open_catalog(url) as fresh:
+        catalog.feeds.all(like="begin")  # who asks once asks the database
+
+        def check() -> None:
+            for like in LIKES:
+                asked_once = Feeds(fresh.database).all(like=like, limit=5)
+                assert catalog.feeds.all(like=like, limit=5) == asked_once, like
+
+        catalog.feeds.add([source(name) for name in NAMES])
+        check()
+        fresh.feeds.add([virtual("other news", "News"), virtual("z news", "News")])
+        check()
+        fresh.feeds.rename("other news", "no more", "create feed 'no more' from News")
+        fresh.feeds.drop("z news")
+        check()
+        assert [one.name for one in catalog.feeds.all(like="*news", kind="source", after="a")] == [
+            "newsnews",
+            "東京 news",
+        ]
+
+
+def test_names_in_memory_are_never_those_of_a_transaction_that_was_undone(catalog: Catalog) -> None:
+    catalog.feeds.add([source("one")])
+    assert catalog.feeds.all(like="o") == catalog.feeds.all(like="o")
+
+    def undone() -> None:
+        with catalog.transaction():
+            catalog.feeds.add([source("two")])
+            assert [one.name for one in catalog.feeds.all(like="o")] == ["one", "two"]
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        undone()
+    catalog.feeds.add([source("forth")])
+    assert [one.name for one in catalog.feeds.all(like="o")] == ["forth", "one"]
+    with catalog.transaction():
+        assert [one.name for one in catalog.feeds.all(like="o")] == ["forth", "one"]
+
+
+def test_after_a_first_question_names_are_not_read_again(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.feeds.add([source(name) for name in NAMES])
+    for _ in range(2):
+        catalog.feeds.all(like="news")
+    monkeypatch.setattr(name_text.NameText, "_read", None)
+    monkeypatch.setattr("feedweir.catalog.names.is_like", None)
+    catalog.feeds.add([source("more news")])
+    assert len(catalog.feeds.all(like="news")) == 5
+
+
+def test_what_is_read_in_a_snapshot_is_of_one_moment(url: str) -> None:
+    with open_catalog(url) as catalog, open_catalog(url) as other:
+        catalog.feeds.add([source("one")])
+        with catalog.snapshot():
+            before = catalog.feeds.version()
+            other.feeds.add([virtual("two", "one")])
+            assert (catalog.feeds.version(), catalog.feeds.find("two")) == (before, None)
+        assert catalog.feeds.version() == before + 1
+
+
+def test_few_readers_are_told_and_many_are_not(catalog: Catalog) -> None:
+    catalog.feeds.add([source("one"), source("two")])
+    ids = catalog.feeds.add([virtual("a", "one"), virtual("b", "one", "two"), virtual("c", "two")])
+    assert catalog.feeds.few_readers(["one", "two"], 3) == tuple(sorted(ids))
+    assert catalog.feeds.few_readers(["one", "two"], 2) == ()
+    assert catalog.feeds.called([*ids, -1]) == {id_: (name, "") for id_, name in zip(ids, "abc", strict=True)}

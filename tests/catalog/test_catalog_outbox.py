@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from feedweir.catalog import (
     Catalog,
+    EntryOutcome,
     NewEntry,
     NewFeed,
     NewSubscription,
-    Outcome,
     Rhythm,
     Waiting,
     open_catalog,
@@ -65,7 +65,7 @@ def test_an_entry_stays_ignored_after_it_was_sent(catalog: Catalog) -> None:
     id_ = subscribed(catalog)
     catalog.outbox.insert([entry(id_, "a")], NOW)
     (claimed,) = catalog.outbox.claim(1, worker="w", now=NOW, lease_s=60)
-    catalog.outbox.settle([Outcome(id=claimed.id, state="sent")], worker="w", now=NOW)
+    catalog.outbox.settle([EntryOutcome(id=claimed.id, state="sent")], worker="w", now=NOW)
     assert catalog.outbox.insert([entry(id_, "a")], NOW) == 0
     assert catalog.outbox.claim(1, worker="w", now=later(1e6), lease_s=60) == ()
 
@@ -114,9 +114,9 @@ def test_a_failure_counts_only_from_the_holder_but_what_was_sent_was_sent(catalo
     catalog.outbox.insert([entry(id_, "a")], NOW)
     (first,) = catalog.outbox.claim(1, worker="one", now=NOW, lease_s=60)
     catalog.outbox.claim(1, worker="two", now=later(60), lease_s=60)
-    dead = Outcome(id=first.id, state="dead", reason="refused")
+    dead = EntryOutcome(id=first.id, state="dead", reason="refused")
     assert catalog.outbox.settle([dead], worker="one", now=later(61)) == ()
-    sent = Outcome(id=first.id, state="sent")
+    sent = EntryOutcome(id=first.id, state="sent")
     assert catalog.outbox.settle([sent], worker="one", now=later(62)) == (first.id,)
     assert catalog.outbox.renew([first.id], worker="two", now=later(63), lease_s=60) == ()
     assert catalog.outbox.settle([sent], worker="two", now=later(64)) == ()
@@ -127,7 +127,7 @@ def test_what_failed_is_due_again_at_its_time(catalog: Catalog) -> None:
     id_ = subscribed(catalog)
     catalog.outbox.insert([entry(id_, "a")], NOW)
     (claimed,) = catalog.outbox.claim(1, worker="w", now=NOW, lease_s=60)
-    failed = Outcome(id=claimed.id, state="failed", retry_at=later(300), reason="451 later \x00")
+    failed = EntryOutcome(id=claimed.id, state="failed", retry_at=later(300), reason="451 later \x00")
     catalog.outbox.settle([failed], worker="w", now=later(1))
     assert catalog.outbox.claim(1, worker="w", now=later(299), lease_s=60) == ()
     (again,) = catalog.outbox.claim(1, worker="w", now=later(300), lease_s=60)
@@ -138,13 +138,13 @@ def test_dead_letters_can_be_replayed_and_the_log_tells_everything(catalog: Cata
     one, two = subscribed(catalog), subscribed(catalog)
     catalog.outbox.insert([entry(one, "a"), entry(two, "b"), entry(two, "c")], NOW)
     claimed = catalog.outbox.claim(9, worker="w", now=NOW, lease_s=60)
-    outcomes = [Outcome(id=each.id, state="dead", reason="550 no such user") for each in claimed]
+    outcomes = [EntryOutcome(id=each.id, state="dead", reason="550 no such user") for each in claimed]
     catalog.outbox.settle(outcomes, worker="w", now=later(1))
     assert catalog.outbox.claim(9, worker="w", now=later(1e6), lease_s=60) == ()
     assert catalog.outbox.replay(now=later(2), subscription_id=two, ids=[claimed[0].id, claimed[1].id]) == 1
     (again,) = catalog.outbox.claim(9, worker="w", now=later(2), lease_s=60)
     assert (again.element_key, again.attempts) == ("b", 1)
-    catalog.outbox.settle([Outcome(id=again.id, state="sent")], worker="w", now=later(3))
+    catalog.outbox.settle([EntryOutcome(id=again.id, state="sent")], worker="w", now=later(3))
     log = catalog.deliveries.of(two)
     assert [(line.element_key, line.outcome, line.at) for line in log] == [
         ("b", "sent", later(3)),
@@ -202,7 +202,7 @@ def test_sent_entries_can_be_forgotten(catalog: Catalog) -> None:
     id_ = subscribed(catalog)
     catalog.outbox.insert([entry(id_, "a"), entry(id_, "b")], NOW)
     first, _ = catalog.outbox.claim(2, worker="w", now=NOW, lease_s=60)
-    catalog.outbox.settle([Outcome(id=first.id, state="sent")], worker="w", now=later(1))
+    catalog.outbox.settle([EntryOutcome(id=first.id, state="sent")], worker="w", now=later(1))
     assert catalog.outbox.forget_sent(later(1)) == 0
     assert catalog.outbox.forget_sent(later(2)) == 1
     assert catalog.outbox.counts() == {"claimed": 1}
@@ -213,7 +213,9 @@ def test_what_was_sent_and_forgotten_is_not_taken_again(catalog: Catalog) -> Non
     ids = [subscribed(catalog), subscribed(catalog)]
     catalog.outbox.insert([entry(id_, key) for id_ in ids for key in ("a", "b")], NOW)
     claimed = catalog.outbox.claim(4, worker="w", now=NOW, lease_s=60, subscription_id=ids[0])
-    catalog.outbox.settle([Outcome(id=each.id, state="sent") for each in claimed], worker="w", now=later(1))
+    catalog.outbox.settle(
+        [EntryOutcome(id=each.id, state="sent") for each in claimed], worker="w", now=later(1)
+    )
     assert catalog.outbox.forget_sent(later(2)) == 2
     assert catalog.outbox.counts() == {"pending": 2}
     again = [entry(id_, key) for id_ in ids for key in ("a", "b", "c")]
@@ -238,7 +240,7 @@ def test_forgetting_changes_nothing_of_what_is_sent(steps: list[tuple[int, str, 
             catalog.outbox.insert([entry(ids[place], key)], NOW)
             claimed = catalog.outbox.claim(9, worker="w", now=NOW, lease_s=60)
             sent += [(each.subscription_id, each.element_key) for each in claimed]
-            outcomes = [Outcome(id=each.id, state="sent") for each in claimed]
+            outcomes = [EntryOutcome(id=each.id, state="sent") for each in claimed]
             catalog.outbox.settle(outcomes, worker="w", now=NOW)
             if forgets:
                 catalog.outbox.forget_sent(later(1))
@@ -261,7 +263,7 @@ def test_subscriptions_are_listed_by_feed_and_owner(catalog: Catalog) -> None:
     id_ = subscribed(catalog)
     assert [record.id for record in catalog.subscriptions.all(feed="news", owner="ann")] == [id_]
     assert catalog.subscriptions.all(owner="bob") == ()
-    with pytest.raises(CatalogError, match="did you mean news"):
+    with pytest.raises(CatalogError, match="did you mean `news`"):
         catalog.subscriptions.all(feed="new")
     with pytest.raises(CatalogError, match="no subscription 99"):
         catalog.subscriptions.with_id(99)

@@ -28,7 +28,7 @@ taken = []
 with open_catalog(url) as catalog:
     while entries := catalog.outbox.claim(7, worker=arguments[0], now=NOW, lease_s=60):
         taken += [entry.element_key for entry in entries]
-        catalog.outbox.settle([Outcome(id=e.id, state="sent") for e in entries], worker=arguments[0], now=NOW)
+        catalog.outbox.settle([EntryOutcome(id=e.id, state="sent") for e in entries], worker=arguments[0], now=NOW)
 print(json.dumps(taken))
 """
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from feedweir.cli import main
-from tests.keeper.scripted_origin import ScriptedOrigin
+from feedweir.config import Settings
+from tests.acquire.scripted_origin import ScriptedOrigin
 
 DOCUMENT = b"""<rss version='2.0'><channel><title>P</title>
 <item><guid>1</guid><title>River rises</title></item></channel></rss>"""
@@ -67,6 +69,40 @@ def test_statements_may_come_from_a_file(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "s.txt").write_text("-- ours\nregister feed http://example.org/p as Post;")
     assert shell("exec", "-f", "s.txt") == 0
     assert "registered Post" in shell.said
+
+
+def test_a_list_of_feeds_can_be_cut_and_continued(shell: Shell) -> None:
+    made = ";".join(f"register feed push://{name} as {name}" for name in ("River", "Riverbed", "Bridge"))
+    assert shell("exec", made) == 0
+
+    def names(*options: str) -> list[str]:
+        assert shell("feeds", "--json", *options) == 0
+        return [row["name"] for row in json.loads(shell.said)]
+
+    assert names("--limit", "2") == ["Bridge", "River"]
+    assert names("--limit", "2", "--after", "River") == ["Riverbed"]
+    assert names("--like", "river") == ["River", "Riverbed"]
+    assert names("--like", "r*r") == ["River"]
+
+
+def test_every_setting_is_shown_with_its_origin_and_no_secret(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("feedweir.toml").write_text('port = 9000\nhost = "localhost"\nsmtp_password = "hush"\n')
+    Path("token").write_text("sesame\n")
+    monkeypatch.setenv("FEEDWEIR_HOST", "127.0.0.2")
+    monkeypatch.setenv("FEEDWEIR_TOKEN_FILE", "token")
+    monkeypatch.setenv("FEEDWEIR_CATALOG", "postgresql://ann:pa%40ss@db/feeds")
+    assert shell("--data", "elsewhere", "config", "--json") == 0
+    found = {row["setting"]: (row["value"], row["origin"]) for row in json.loads(shell.said)}
+    assert set(found) == {field.name for field in fields(Settings)}
+    assert found["port"] == (9000, "feedweir.toml")
+    assert found["host"] == ("127.0.0.2", "FEEDWEIR_HOST")
+    assert found["token"] == ("***", "FEEDWEIR_TOKEN_FILE")
+    assert found["data"] == ("elsewhere", "--data")
+    assert found["smtp_user"] == ("", "default")
+    assert found["catalog"] == ("postgresql://ann:***@db/feeds", "FEEDWEIR_CATALOG")
+    assert not {"hush", "sesame"} & set(shell.said.split('"'))
 
 
 def test_a_refused_statement_says_where_and_changes_nothing(filled: Shell) -> None:
@@ -169,4 +205,4 @@ def test_serving_to_others_needs_a_token(shell: Shell) -> None:
 def test_a_wrong_setting_is_a_usage_error(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FEEDWEIR_PROT", "1")
     assert shell("feeds") == 2
-    assert "did you mean port" in shell.complained
+    assert "did you mean `port`" in shell.complained

@@ -11,27 +11,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from feedweir import Weir
-from feedweir.cli.door import LocalLibrary
-from feedweir.deliver.channels.mail import MailOptions
-from feedweir.deliver.channels.smtp import SmtpServer
-from feedweir.deliver.stylesheets import Stylesheets
-from feedweir.keeper.desk import Desk, link_secret
-from feedweir.keeper.entry_views import StoredViews
-from feedweir.keeper.outlets import OutletOptions, opened_sender
-from feedweir.keeper.service import RunningQuery, Service
-from feedweir.web.app import create_app
-from feedweir.web.door import WebOptions
-from feedweir.web.serve import WebServer
+from feedweir.config import Settings
+from feedweir.deliver.delivery_admin import DeliveryAdmin
+from feedweir.deliver.send.open_channels import SendingOptions, opened_sender
+from feedweir.service.composition import Installation, Variations, sending_options
 from tests.web.web_client import Client
 
 
 @dataclass
 class House:
     weir: Weir
-    desk: Desk
+    deliveries: DeliveryAdmin
     client: Client
     url: str
-    outlets: OutletOptions
+    outlets: SendingOptions
 
     def publish(self, *numbers: int) -> None:
         """New items of the source Post, through the pipeline into the outbox."""
@@ -42,8 +35,9 @@ class House:
         return asyncio.run(self._send())
 
     async def _send(self) -> int:
-        views = StoredViews(self.weir.catalog, self.weir.store)
-        async with opened_sender(self.weir.catalog, views, self.outlets, clock=self.weir.clock) as sender:
+        async with opened_sender(
+            self.weir.catalog, self.weir.feed_views, self.outlets, clock=self.weir.clock
+        ) as sender:
             return await sender.step()
 
 
@@ -61,32 +55,26 @@ def house(
 ) -> Iterator[House]:
     port = free_port()
     url = f"http://127.0.0.1:{port}"
-    with Weir.open(directory / "data") as weir:
-        desk = Desk(
-            weir.catalog,
-            weir.store,
-            clock=weir.clock,
-            bell=weir.bell,
-            allow_private=True,
-            stylesheets=Stylesheets(weir.directory.root / "stylesheets"),
-        )
-        library = LocalLibrary(weir, Service(weir, _no_query, None))
-        options = WebOptions(public_url=url, token=token, keep_alive_s=keep_alive_s)
-        outlets = OutletOptions(
-            outputs=directory / "out",
-            smtp=SmtpServer(host="127.0.0.1", port=smtp_port) if smtp_port else None,
-            mail=MailOptions(sender="weir@example.org", secret=link_secret(weir.catalog)),
-            base_url=url,
-            allow_private=True,
-        )
+    settings = Settings(
+        data=directory / "data",
+        port=port,
+        public_url=url,
+        token=token,
+        allow_private=True,
+        fetch=False,
+        send=False,
+        mail_from="weir@example.org",
+        smtp_host="127.0.0.1" if smtp_port else "",
+        smtp_port=smtp_port,
+    )
+    variations = Variations(keep_alive_s=keep_alive_s)
+    with Weir.configured(settings) as weir:
         weir.execute("register feed http://post.example/rss as Post; create feed Stories from Post")
-        with WebServer(create_app(library, options=options, desk=desk), port=port):
-            yield House(weir, desk, Client(port), url, outlets)
-        desk.close()
-
-
-def _no_query(commit: object) -> RunningQuery:
-    raise AssertionError("nothing is started here")
+        installation = Installation(weir, settings, variations)
+        outlets = sending_options(weir, settings, variations)
+        with installation.server:
+            yield House(weir, installation.deliveries, Client(port), url, outlets)
+        installation.deliveries.close()
 
 
 def free_port() -> int:

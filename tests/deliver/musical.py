@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from feedweir.deliver.view import EntryView, FeedView
+from feedweir.deliver.render.view import EntryView, FeedView
 from feedweir.items.model import Enclosure, Item
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)

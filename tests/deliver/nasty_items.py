@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from hypothesis import strategies as st
 
-from feedweir.deliver.identity import entry_id
-from feedweir.deliver.view import EntryView, FeedView
+from feedweir.deliver.render.entry_id import entry_id
+from feedweir.deliver.render.view import EntryView, FeedView
 from feedweir.items.model import Enclosure, Item
 
 NASTY = (

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from feedweir.catalog import Catalog, NewEntry, NewFeed, NewSubscription, open_catalog
 from feedweir.deliver.address import Address
-from feedweir.deliver.parcel import Channel, Parcel
-from feedweir.deliver.stylesheets import Stylesheets
-from feedweir.deliver.transform import Transformer
-from feedweir.deliver.view import EntryView, FeedView
+from feedweir.deliver.feed_views import EntryKey
+from feedweir.deliver.render.view import EntryView, FeedView
+from feedweir.deliver.send.parcel import Channel, Parcel
+from feedweir.deliver.send.parcel_store import Parcels
+from feedweir.deliver.send.sender import Sender, SenderOptions
+from feedweir.deliver.transforms.stylesheets import Stylesheets
+from feedweir.deliver.transforms.transformer import Transformer
 from feedweir.errors import DeliveryError
 from feedweir.items.model import Item
-from feedweir.keeper.entry_views import Key, key_of
-from feedweir.keeper.parcels import Parcels
-from feedweir.keeper.sending import Sender, SenderOptions
 from tests.deliver.musical import NOON
 
 
@@ -45,16 +45,13 @@ class Memory:
     def __init__(self, items: Sequence[Item] = ()) -> None:
         self.items = {item.seq: item for item in items}
 
-    def feed(self, feed_id: int) -> FeedView:
-        return FeedView(name="News", updated=NOON)
-
-    def newest(self, feed_id: int, limit: int) -> FeedView:
+    def with_id(self, feed_id: int, limit: int = 0) -> FeedView:
         newest = sorted(self.items.values(), key=lambda item: -item.seq)[:limit]
-        return replace(self.feed(feed_id), entries=tuple(EntryView(item=item) for item in newest))
+        entries = tuple(EntryView(item=item) for item in newest)
+        return FeedView(name="News", updated=NOON, entries=entries)
 
-    def entries(self, payloads: Sequence[Mapping[str, Any]]) -> Mapping[Key, tuple[EntryView, ...]]:
-        wanted = map(key_of, payloads)
-        return {key: (EntryView(item=self.items[key[1]]),) for key in wanted if key[1] in self.items}
+    def entries(self, keys: Iterable[EntryKey]) -> Mapping[EntryKey, tuple[EntryView, ...]]:
+        return {key: (EntryView(item=self.items[key[1]]),) for key in keys if key[1] in self.items}
 
 
 @dataclass

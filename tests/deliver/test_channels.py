@@ -11,7 +11,7 @@ import random
 import socket
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from email import message_from_bytes
 from pathlib import Path
 from typing import Any
@@ -22,29 +22,26 @@ import pytest
 from lxml import html as lxml_html
 
 from feedweir import __version__
-from feedweir.acquire import websub as subscriber
-from feedweir.acquire.addresses import AddressRule
-from feedweir.acquire.aiohttp_transport import AiohttpTransport
+from feedweir.acquire.fetch.addresses import AddressRule
+from feedweir.acquire.fetch.aiohttp_transport import AiohttpTransport
+from feedweir.acquire.websub import subscriber
 from feedweir.catalog import open_catalog
 from feedweir.deliver.address import Address
-from feedweir.deliver.bounces import bounce_of
 from feedweir.deliver.channels.file import FileChannel
 from feedweir.deliver.channels.mail import MailChannel, MailOptions, compose
 from feedweir.deliver.channels.notify import NotifyChannel
 from feedweir.deliver.channels.smtp import SmtpPool, SmtpServer
-from feedweir.deliver.channels.webhook import WebhookChannel, is_signed, request_of, signature
+from feedweir.deliver.channels.webhook import WebhookChannel, request_of, signature
 from feedweir.deliver.channels.websub import WebSubChannel
-from feedweir.deliver.events import after, event, events, opening, resumption
-from feedweir.deliver.hub import HubRequest, requested
-from feedweir.deliver.parcel import Channel, Destination, Parcel, parcel_key
-from feedweir.deliver.posting import Answer, Post, check, retry_after_s
-from feedweir.deliver.transform import Transformed, Transformer
-from feedweir.deliver.unsubscribe import subscription_of, unsubscribe_token
-from feedweir.deliver.view import FeedView
+from feedweir.deliver.hub import HubRequest, carry_out, drop_ended, requested
+from feedweir.deliver.render.events import after, event, events, opening, resumption
+from feedweir.deliver.render.view import FeedView
+from feedweir.deliver.send.bounces import bounce_of, record_bounce
+from feedweir.deliver.send.parcel import Channel, Destination, Parcel, parcel_key
+from feedweir.deliver.send.poster import Answer, GuardedPoster, Post, check, retry_after_s
+from feedweir.deliver.signed_links import subscription_of, unsubscribe_token
+from feedweir.deliver.transforms.transformer import Transformed, Transformer
 from feedweir.errors import DeliveryError
-from feedweir.keeper.bouncing import record_bounce
-from feedweir.keeper.hub import carry_out, drop_ended
-from feedweir.keeper.posting import GuardedPoster
 from tests.deliver.musical import NOON, WITH_PHOTOS, feed_of, numbered
 from tests.deliver.outgoing import Clock, Memory, arrive, sender_of, subscribed
 from tests.deliver.receivers import Mailbox, Receiver, Request, http_receiver, mail_server
@@ -63,6 +60,18 @@ def mailbox() -> Iterator[Mailbox]:
 def receiver() -> Iterator[Receiver]:
     with http_receiver() as running:
         yield running
+
+
+def is_signed(
+    secret: str, headers: dict[str, str], body: bytes, now: datetime, *, tolerance_s: float = 300
+) -> bool:
+    """What a receiver checks: one of the signatures is ours, and the message is of these minutes."""
+    message_id, timestamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
+    if not timestamp.isdigit() or abs(now.timestamp() - int(timestamp)) > tolerance_s:
+        return False
+    expected = signature(secret, message_id, timestamp, body)
+    given = headers.get("webhook-signature", "").split()
+    return any(hmac.compare_digest(expected.encode(), each.encode()) for each in given)
 
 
 def parcel_of(view: FeedView, target: str, **options: Any) -> Parcel:
@@ -478,8 +487,8 @@ def test_a_subscriber_confirms_is_pushed_to_and_leaves(receiver: Receiver, tmp_p
 
 def test_our_own_subscriber_and_our_own_hub_understand_each_other(receiver: Receiver, tmp_path: Path) -> None:
     hub = subscriber.Hub(url="http://weir.example/hub", topic=TOPIC)
-    lease = subscriber.wanted("News", hub, NOON, lambda count: "s" * count)
-    request, lease = subscriber.asked(lease, receiver.url, NOON)
+    lease = subscriber.new_lease("News", hub, NOON, lambda count: "s" * count)
+    request, lease = subscriber.request_for(lease, receiver.url, NOON)
     fields = {name: values[0] for name, values in parse_qs(request.body.decode()).items()}
     seen: list[subscriber.Lease] = [lease]
 

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from lxml import html as lxml_html
 
 from feedweir.deliver.address import Address
-from feedweir.deliver.channels.mail import MailOptions, compose
-from feedweir.deliver.digest import Foot, digest, subject_of
-from feedweir.deliver.message import quoted
-from feedweir.deliver.parcel import Destination, Parcel
-from feedweir.deliver.transform import Transformed
-from feedweir.deliver.view import EntryView, FeedView
+from feedweir.deliver.channels.mail import MailOptions, compose, quoted
+from feedweir.deliver.render.digest import Foot, digest, subject_of
+from feedweir.deliver.render.view import EntryView, FeedView
+from feedweir.deliver.send.parcel import Destination, Parcel
+from feedweir.deliver.transforms.transformer import Transformed
 from feedweir.items.model import Item
 from tests.deliver.musical import NOON, WITH_PHOTOS, feed_of, numbered
 from tests.deliver.nasty_items import nasty_text

@@ -16,9 +16,9 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
-from feedweir.deliver.transform import Transformed
+from feedweir.deliver.send.bounces import BounceLoop, read_mailbox, record_bounce
+from feedweir.deliver.transforms.transformer import Transformed
 from feedweir.errors import DeliveryError
-from feedweir.keeper.bouncing import BounceLoop, read_mailbox, record_bounce
 from tests.deliver.house import House, house, listening, next_event
 from tests.deliver.receivers import Receiver, Request, http_receiver, mail_server
 
@@ -72,7 +72,7 @@ def test_a_reader_leaves_by_the_link_of_a_mail_with_one_click_and_not_by_looking
         )
         assert done.status == 200
         assert home.weir.catalog.subscriptions.named("Ann") is None
-        assert b"You are unsubscribed" in home.client.get(path).body
+        assert b"You have unsubscribed" in home.client.get(path).body
         assert home.client.post(path, "").status == 200, "once more does no harm"
         home.publish(2)
         assert home.send() == 0
@@ -82,23 +82,23 @@ def test_links_are_for_one_subscription_and_one_purpose(open_house: House) -> No
     open_house.weir.execute(
         "subscribe to Stories as A output file 'a.rss'; subscribe to Stories as B output file 'b.rss'"
     )
-    one, two = open_house.desk.subscriptions()
+    one, two = open_house.deliveries.subscriptions()
     assert open_house.client.get(f"/subscriptions/{one.token}").status == 200
     assert open_house.client.get(f"/unsubscribe/{one.token}").status == 404
     forged = one.unsubscribe_token.replace(f"{one.id}-", f"{two.id}-")
     assert open_house.client.post(f"/unsubscribe/{forged}", "").status == 404
     assert open_house.client.post("/unsubscribe/x", "").status == 404
-    assert len(open_house.desk.subscriptions()) == 2
+    assert len(open_house.deliveries.subscriptions()) == 2
 
 
 def test_the_secret_of_links_is_made_once_and_kept(tmp_path: Path) -> None:
     with house(tmp_path) as first:
         first.weir.execute("subscribe to Stories as A output file 'a.rss'")
-        token = first.desk.subscriptions()[0].token
+        token = first.deliveries.subscriptions()[0].token
     with house(tmp_path / "other") as other:
         other.weir.execute("subscribe to Stories as A output file 'a.rss'")
-        assert other.desk.subscriptions()[0].token != token
-        assert other.desk.of_token(other.desk.subscriptions()[0].token, "log") is not None
+        assert other.deliveries.subscriptions()[0].token != token
+        assert other.deliveries.of_token(other.deliveries.subscriptions()[0].token, "log") is not None
 
 
 class Subscriber:
@@ -261,7 +261,7 @@ def test_a_stream_whose_stylesheet_cannot_run_now_ends_and_is_taken_up_again(
     home.weir.execute("subscribe to Stories as Live apply 'Title' output stream")
     home.publish(1)
     with monkeypatch.context() as patched:
-        patched.setattr(home.desk, "event_data", not_now)
+        patched.setattr(home.deliveries, "event_data", not_now)
         with listening(home.client.port, path) as stream:
             *_, last = stream.read().decode().split()
     with listening(home.client.port, path, Last_Event_ID=last) as stream:
@@ -283,7 +283,7 @@ def test_many_who_wait_for_a_slow_stylesheet_keep_nobody_else_waiting(open_house
     home = open_house
     home.weir.execute("subscribe to Stories as Live apply 'Title' output stream")
     home.publish(1)
-    home.desk._transformer = cast(Any, Unhurried())
+    home.deliveries._transformer = cast(Any, Unhurried())
     with ExitStack() as streams:
         for _ in range(50):  # more than a server has threads
             streams.enter_context(listening(home.client.port, "/subscriptions/Live/events"))
@@ -299,7 +299,7 @@ def test_what_was_given_up_can_be_seen_and_sent_after_all(open_house: House) -> 
         )
         home.publish(1, 2)
         assert home.send() == 0
-        token = home.desk.subscriptions()[0].token
+        token = home.deliveries.subscriptions()[0].token
         page = home.client.get(f"/subscriptions/{token}").body.decode()
         assert "2 items were given up" in page
         assert "Story 1" in page
@@ -329,7 +329,7 @@ def test_what_a_dropped_subscription_was_sent_can_still_be_read(tmp_path: Path) 
         number = {}
         for story in (1, 2):
             home.weir.execute("subscribe to Stories as Desk output file 'a.rss'")
-            number[story] = home.desk.subscriptions()[0].id
+            number[story] = home.deliveries.subscriptions()[0].id
             home.publish(story)
             assert home.send() == 1
             home.weir.execute("drop subscription Desk")
@@ -355,16 +355,16 @@ def test_programs_need_the_token_where_there_is_one_and_links_do_not(tmp_path: P
 
 
 def bounced(home: House) -> list[str]:
-    subscription = home.desk.subscriptions()[0]
+    subscription = home.deliveries.subscriptions()[0]
     return [each.reason for each in home.weir.catalog.failures.of("subscription", str(subscription.id))]
 
 
 def test_mail_that_comes_back_is_told_to_its_subscriber(open_house: House, tmp_path: Path) -> None:
     home = open_house
     home.weir.execute("subscribe to Stories as Ann output mail 'ann@example.org' with backlog")
-    report = REPORT.format(id=home.desk.subscriptions()[0].id)
+    report = REPORT.format(id=home.deliveries.subscriptions()[0].id)
     taken = home.client.post("/v1/bounces", report, Content_Type="message/rfc822")
-    assert json.loads(taken.body) == {"subscription": home.desk.subscriptions()[0].id}
+    assert json.loads(taken.body) == {"subscription": home.deliveries.subscriptions()[0].id}
     assert json.loads(home.client.post("/v1/bounces", "Subject: hello\n\nhi").body) == {"subscription": None}
     assert bounced(home) == ["returned by the mail server: smtp; 550 no such user"]
     box = mailbox.Maildir(tmp_path / "maildir")
@@ -392,7 +392,7 @@ def test_a_message_that_came_back_says_so_in_its_log_and_nobody_else_writes_ther
         home.weir.execute(
             "subscribe to Stories as Ann output mail 'ann@example.org' zone 'Europe/Paris' with backlog"
         )
-        (ann,) = home.desk.subscriptions()
+        (ann,) = home.deliveries.subscriptions()
         for number in (1, 2):
             home.publish(number)
             home.send()
@@ -402,14 +402,14 @@ def test_a_message_that_came_back_says_so_in_its_log_and_nobody_else_writes_ther
             f"--b\nContent-Type: message/rfc822\n\nMessage-ID: {inbox.messages[0]['Message-ID']}\n\n--b--"
         )
         assert record_bounce(home.weir.catalog, report.encode(), home.weir.clock()) == ann.id
-        assert {line.outcome for line in home.desk.log(ann.id)} == {"sent"}
+        assert {line.outcome for line in home.deliveries.log(ann.id)} == {"sent"}
         record_bounce(home.weir.catalog, report.replace("--b--", quoting).encode(), home.weir.clock())
-        latest, *earlier = home.desk.log(ann.id)
+        latest, *earlier = home.deliveries.log(ann.id)
         assert (latest.outcome, latest.title) == ("returned", "Story 1")
         assert "550 no such user" in latest.reason
         assert {line.outcome for line in earlier} == {"sent"}
         page = home.client.get(ann_log(home))
-        assert b"came back" in page.body
+        assert b"bounced" in page.body
 
 
 def ann_log(home: House) -> str:

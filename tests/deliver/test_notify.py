@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from feedweir.catalog import Catalog, open_catalog
+from feedweir.deliver.channels.channel_types import retry_policies
 from feedweir.deliver.channels.notify import NotifyChannel, with_apprise
-from feedweir.deliver.retry import RETRIES
-from feedweir.keeper.sending import Sender
+from feedweir.deliver.send.sender import Sender
 from tests.deliver.musical import numbered
 from tests.deliver.outgoing import Clock, Memory, arrive, sender_of, step, subscribed
 from tests.deliver.receivers import Receiver, http_receiver
@@ -78,10 +78,10 @@ def test_a_service_that_never_takes_it_ends_in_a_dead_letter(catalog: Catalog, r
     receiver.answer = lambda _: (400, {}, b"")
     subscription = two_items_for(catalog, service(receiver), clock)
     sender = notifying(catalog, clock)
-    for _ in range(RETRIES["notify"].attempts):
+    for _ in range(retry_policies()["notify"].attempts):
         assert step(sender) == 0
         clock.advance(86_400)
-    assert len(receiver.requests) == RETRIES["notify"].attempts
+    assert len(receiver.requests) == retry_policies()["notify"].attempts
     assert catalog.outbox.counts(subscription_id=subscription) == {"dead": 2}
 
 
@@ -90,5 +90,5 @@ def test_an_address_that_apprise_does_not_know_is_a_dead_letter_at_once(catalog:
     subscription = two_items_for(catalog, "nonsense://x", clock)
     assert step(notifying(catalog, clock)) == 0
     assert {(line.outcome, line.reason) for line in catalog.deliveries.of(subscription)} == {
-        ("dead", "this is not an address that Apprise knows")
+        ("dead", "Apprise does not know this kind of address")
     }

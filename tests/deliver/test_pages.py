@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Literal
 
 import lxml.html
 import pytest
 from hypothesis import given, settings
 
 from feedweir.deliver.address import Address
-from feedweir.deliver.markup import Html, sanitised, tag, web_link
-from feedweir.deliver.page_feeds import Shelf, render_feeds_page
-from feedweir.deliver.page_item import render_item_page
-from feedweir.deliver.plain import language_tag, plain_text, rfc822, rfc3339
-from feedweir.deliver.render import Format, render
-from feedweir.deliver.view import EntryView, FeedSummary, FeedView
+from feedweir.deliver.pages.page_feeds import FeedSection, render_feeds_page
+from feedweir.deliver.pages.page_item import render_item_page
+from feedweir.deliver.pages.page_subscription import SubscriptionView, replay_message
+from feedweir.deliver.render.formats import Format, render
+from feedweir.deliver.render.markup import Html, sanitised, tag, web_link
+from feedweir.deliver.render.plain import language_tag, plain_text, rfc822, rfc3339
+from feedweir.deliver.render.view import EntryView, FeedSummary, FeedView
 from feedweir.items.model import Enclosure, Item
 from tests.deliver.nasty_items import nasty_text, views
 
@@ -89,8 +91,8 @@ def test_the_list_shows_what_is_there_and_what_is_wrong() -> None:
         FeedSummary(name="A", kind="source", item_count=1234, last_item=NOW),
         FeedSummary(name="B", kind="source", failure="gone", failure_count=2),
     )
-    shelf = Shelf(kind="source", feeds=feeds, total=99, next_after="B")
-    page = render_feeds_page([shelf, Shelf(kind="virtual", feeds=(), total=0)], Address()).decode()
+    section = FeedSection(kind="source", feeds=feeds, total=99, next_after="B")
+    page = render_feeds_page([section, FeedSection(kind="virtual", feeds=(), total=0)], Address()).decode()
     for text in ("1,234 items", "1 Mar 2026, 12:30", "gone", "2 times in a row", "after=B", "None yet"):
         assert text in page
 
@@ -133,3 +135,25 @@ def test_addresses_are_quoted() -> None:
 def test_a_title_that_says_nothing_gives_way_to_the_name() -> None:
     assert FeedView(name="N", title="\x00 \x1f", updated=NOW).shown_title == "N"
     assert FeedSummary(name="N", kind="source", title="").shown_title == "N"
+
+
+@pytest.mark.parametrize(
+    ("count", "status", "message"),
+    [
+        (0, "active", "0 items will be sent again."),
+        (1, "active", "1 item will be sent again."),
+        (1_200, "active", "1,200 items will be sent again."),
+        (
+            2,
+            "paused",
+            "2 items will be sent again when the subscription is resumed (alter subscription Mine resume).",
+        ),
+    ],
+)
+def test_the_answer_to_a_replay_says_how_much_is_sent_and_when(
+    count: int, status: Literal["active", "paused"], message: str
+) -> None:
+    view = SubscriptionView(
+        id=1, name="Mine", feed="River", channel="file", target="a.rss", status=status, created=NOW
+    )
+    assert replay_message(count, view) == message

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from feedweir.acquire.parse import parse
+from feedweir.acquire.parse.parser import parse
 from feedweir.deliver.address import Address
-from feedweir.deliver.identity import entry_id
-from feedweir.deliver.plain import plain_text
-from feedweir.deliver.render import Format, render
-from feedweir.deliver.view import FeedView
+from feedweir.deliver.render.entry_id import entry_id
+from feedweir.deliver.render.formats import Format, render
+from feedweir.deliver.render.plain import plain_text
+from feedweir.deliver.render.view import FeedView
 from feedweir.items.model import Document, Item
-from feedweir.items.xml_characters import legal
+from feedweir.text.xml_characters import legal
 from tests.deliver.nasty_items import calm_text, items, views
 
 NOW = datetime(2091, 1, 1, tzinfo=UTC)

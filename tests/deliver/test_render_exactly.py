@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from lxml import etree
 
 from feedweir.deliver.address import Address
-from feedweir.deliver.identity import entry_id
-from feedweir.deliver.plain import excerpt, plain_text, rfc822, rfc3339
-from feedweir.deliver.render import Format, render
-from feedweir.deliver.rss import guarded
-from feedweir.deliver.view import EntryView, FeedView
+from feedweir.deliver.render.entry_id import entry_id
+from feedweir.deliver.render.formats import Format, render
+from feedweir.deliver.render.plain import excerpt, plain_text, rfc822, rfc3339
+from feedweir.deliver.render.rss import guarded
+from feedweir.deliver.render.view import EntryView, FeedView
 from feedweir.items.model import Item
-from feedweir.items.xml_characters import legal
+from feedweir.text.xml_characters import legal
 from tests.deliver.nasty_items import items, nasty_text, views
 
 HERE = Address("http://weir.example")

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedweir.deliver.address import Address
-from feedweir.deliver.identity import entry_id
-from feedweir.deliver.plain import plain_text
-from feedweir.deliver.render import Format, render
-from feedweir.deliver.view import FeedView
-from feedweir.items.xml_characters import legal
+from feedweir.deliver.render.entry_id import entry_id
+from feedweir.deliver.render.formats import Format, render
+from feedweir.deliver.render.plain import plain_text
+from feedweir.deliver.render.view import FeedView
+from feedweir.text.xml_characters import legal
 from tests.deliver.nasty_items import calm_text, items, views
 
 HERE = Address("http://weir.example")

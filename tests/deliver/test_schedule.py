@@ -13,13 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedweir.deliver.cron import next_time, parse_cron
-from feedweir.deliver.policy import _READERS, Policy, policy_of
-from feedweir.deliver.schedule import Decision, Pace, Queue, decide, sent
+from feedweir.deliver.send.due import Decision, Pace, Queue, decide, sent
 from feedweir.errors import SettingsError
-from feedweir.keeper.scheduling import kept_schedule
 from feedweir.language import parse
 from feedweir.language.statements import Subscribe
+from feedweir.schedules import Schedule, next_time, parse_cron, schedule_from_json, schedule_to_json
+from feedweir.schedules.schedule import READERS
 
 MINUTE = timedelta(minutes=1)
 PARIS = ZoneInfo("Europe/Paris")
@@ -50,22 +49,22 @@ schedules = st.fixed_dictionaries(
 )
 
 
-def is_allowed(policy: Policy, pace: Pace, at: datetime) -> bool:
+def is_allowed(policy: Schedule, pace: Pace, at: datetime) -> bool:
     """The bars, said plainly."""
-    if policy.mute_until and at < policy.mute_until:
+    if policy.muted_until and at < policy.muted_until:
         return False
     if policy.cap:
         recent = [time for time in pace.recent if at - policy.cap.per < time <= at]
         if len(recent) >= policy.cap.messages:
             return False
-    clock = at.astimezone(policy.zone).time()
+    clock = at.astimezone(policy.clock).time()
     return not any(
         one.start <= clock < one.end if one.start < one.end else not one.end <= clock < one.start
         for one in policy.quiet
     )
 
 
-def is_triggered(policy: Policy, queue: Queue, pace: Pace, at: datetime) -> bool:
+def is_triggered(policy: Schedule, queue: Queue, pace: Pace, at: datetime) -> bool:
     """The triggers, said plainly."""
     if policy.is_immediate or (policy.count and queue.count >= policy.count):
         return True
@@ -76,7 +75,9 @@ def is_triggered(policy: Policy, queue: Queue, pace: Pace, at: datetime) -> bool
         0, (queue.oldest_at - pace.since - timedelta(microseconds=1)) // policy.every
     ):
         return True
-    return any((found := next_time(cron, policy.zone, queue.oldest_at)) and found <= at for cron in policy.at)
+    return any(
+        (found := next_time(cron, policy.clock, queue.oldest_at)) and found <= at for cron in policy.at
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -90,7 +91,7 @@ def is_triggered(policy: Policy, queue: Queue, pace: Pace, at: datetime) -> bool
 def test_the_next_look_is_the_first_minute_at_which_something_may_go(
     schedule: dict[str, Any], start: datetime, count: int, age_min: int, past: list[int]
 ) -> None:
-    policy = policy_of(schedule)
+    policy = schedule_from_json(schedule)
     pace = Pace(
         since=start - timedelta(minutes=age_min),
         recent=tuple(start - minutes * MINUTE for minutes in sorted(past, reverse=True)),
@@ -102,9 +103,9 @@ def test_the_next_look_is_the_first_minute_at_which_something_may_go(
         goes = is_triggered(policy, queue, pace, at) and is_allowed(policy, pace, at)
         assert bool(decide(policy, queue, pace, at).messages) == goes
         if goes:
-            assert decision.messages if step == 0 else decision.look_at == at
+            assert decision.messages if step == 0 else decision.decide_again_at == at
             return
-    assert decision.look_at is None or decision.look_at >= at
+    assert decision.decide_again_at is None or decision.decide_again_at >= at
 
 
 @settings(max_examples=60, deadline=None)
@@ -112,7 +113,7 @@ def test_the_next_look_is_the_first_minute_at_which_something_may_go(
 def test_on_a_simulated_clock_every_entry_goes_once_and_no_bar_is_broken(
     schedule: dict[str, Any], start: datetime, arrivals: list[int]
 ) -> None:
-    policy = policy_of({"longest_wait_s": 3_600, **schedule})
+    policy = schedule_from_json({"longest_wait_s": 3_600, **schedule})
     coming = sorted(start + minutes * MINUTE for minutes in arrivals)
     pace, waiting, gone, now = Pace(since=start), list[datetime](), list[datetime](), start
     for _ in range(10_000):
@@ -122,12 +123,12 @@ def test_on_a_simulated_clock_every_entry_goes_once_and_no_bar_is_broken(
         decision = decide(policy, queue, pace, now)
         if decision.messages:
             assert is_allowed(policy, pace, now)
-            assert max(decision.messages) <= policy.per_message
+            assert max(decision.messages) <= policy.most_per_message
             total = sum(decision.messages)
             gone, waiting = gone + waiting[:total], waiting[total:]
             pace = Pace(since=start, recent=sent(policy, pace.recent, now, len(decision.messages)))
             assert policy.cap is None or len(pace.recent) <= policy.cap.messages
-        times = [*coming[:1], *([decision.look_at] if decision.look_at else [])]
+        times = [*coming[:1], *([decision.decide_again_at] if decision.decide_again_at else [])]
         if not times and not waiting:
             break
         assert times, "something waits for ever"
@@ -138,38 +139,38 @@ def test_on_a_simulated_clock_every_entry_goes_once_and_no_bar_is_broken(
 
 
 def test_as_items_come_means_at_once() -> None:
-    assert decide(Policy(), Queue(3, MONDAY), Pace(since=MONDAY), MONDAY) == Decision((3,))
+    assert decide(Schedule(), Queue(3, MONDAY), Pace(since=MONDAY), MONDAY) == Decision((3,))
 
 
 def test_nothing_waits_so_nothing_goes() -> None:
-    assert decide(Policy(), None, Pace(since=MONDAY), MONDAY) == Decision()
+    assert decide(Schedule(), None, Pace(since=MONDAY), MONDAY) == Decision()
 
 
 def test_every_three_hours_is_counted_from_the_subscription() -> None:
-    policy = policy_of({"every_s": 10_800})
+    policy = schedule_from_json({"every_s": 10_800})
     queue = Queue(2, MONDAY + timedelta(hours=1))
     decision = decide(policy, queue, Pace(since=MONDAY), MONDAY + timedelta(hours=2))
-    assert decision == Decision(look_at=MONDAY + timedelta(hours=3))
+    assert decision == Decision(decide_again_at=MONDAY + timedelta(hours=3))
     assert decide(policy, queue, Pace(since=MONDAY), MONDAY + timedelta(hours=3)) == Decision((2,))
 
 
 def test_a_count_alone_waits_for_more() -> None:
-    policy = policy_of({"count": 5})
+    policy = schedule_from_json({"count": 5})
     assert decide(policy, Queue(4, MONDAY), Pace(since=MONDAY), MONDAY) == Decision()
     assert decide(policy, Queue(5, MONDAY), Pace(since=MONDAY), MONDAY) == Decision((5,))
 
 
 def test_what_the_cap_leaves_goes_later() -> None:
-    policy = policy_of({"cap": [2, 3_600], "per_message": 10})
+    policy = schedule_from_json({"cap": [2, 3_600], "per_message": 10})
     decision = decide(policy, Queue(25, MONDAY), Pace(since=MONDAY), MONDAY)
     assert decision == Decision((10, 10), MONDAY + timedelta(hours=1))
 
 
 def test_quiet_hours_are_those_of_the_users_zone() -> None:
-    policy = policy_of({"quiet": ["22:00-07:00"], "zone": "Europe/Paris"})
+    policy = schedule_from_json({"quiet": ["22:00-07:00"], "zone": "Europe/Paris"})
     late = datetime(2024, 5, 6, 21, 30, tzinfo=UTC)
     decision = decide(policy, Queue(1, late), Pace(since=MONDAY), late)
-    assert decision.look_at == datetime(2024, 5, 7, 7, tzinfo=PARIS)
+    assert decision.decide_again_at == datetime(2024, 5, 7, 7, tzinfo=PARIS)
 
 
 @settings(max_examples=40, deadline=None)
@@ -250,17 +251,17 @@ def test_a_table_of_times_that_cannot_be_read_is_refused(text: str) -> None:
 )
 def test_a_schedule_that_makes_no_sense_is_refused(schedule: dict[str, Any]) -> None:
     with pytest.raises(SettingsError):
-        policy_of(schedule)
+        schedule_from_json(schedule)
 
 
 def test_the_documentation_shows_every_clause_with_an_example_that_is_kept_as_it_says() -> None:
     text = (Path(__file__).parents[2] / "docs" / "delivery.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([^`]+)` \| `(\w+)(?:: ([^`]+))?` \|", text, re.MULTILINE)
-    assert {name for _, name, _ in rows} == set(_READERS)
+    assert {name for _, name, _ in rows} == set(READERS)
     for clause, name, example in rows:
         (statement,) = parse(f"subscribe to News output mail 'a@example.org' {clause}")
         assert isinstance(statement, Subscribe)
-        kept = kept_schedule(statement.schedule)
+        kept = schedule_to_json(statement.schedule)
         assert set(kept) == {name}
         assert not example or kept[name] == json.loads(example)
-        policy_of(kept)
+        schedule_from_json(kept)

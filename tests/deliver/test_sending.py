@@ -18,13 +18,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from feedweir.catalog import Catalog, NewSubscription
+from feedweir.deliver.channels.channel_types import retry_policies
 from feedweir.deliver.channels.mail import MailChannel
 from feedweir.deliver.channels.notify import NotifyChannel
-from feedweir.deliver.retry import RETRIES, RetryPolicy, next_try
-from feedweir.deliver.transform import Transformed, Transformer
+from feedweir.deliver.send.parcel_store import ClaimedParcel, Parcels, SendResult
+from feedweir.deliver.send.retry import RetryPolicy, next_try
+from feedweir.deliver.send.sender import Sender, SenderOptions
+from feedweir.deliver.transforms.transformer import Transformed, Transformer
 from feedweir.errors import CatalogError, DeliveryError
-from feedweir.keeper.parcels import OpenParcel, Parcels, Sent
-from feedweir.keeper.sending import Sender, SenderOptions
 from tests.deliver.musical import NOON, numbered
 from tests.deliver.outgoing import (
     Catalogs,
@@ -151,7 +152,7 @@ class Troubled(Parcels):
     troubles = 0
     error: Exception = CatalogError("the catalog's database refused: locked")
 
-    def settle(self, results: Sequence[Sent], now: datetime) -> None:
+    def settle(self, results: Sequence[SendResult], now: datetime) -> None:
         if self.troubles:
             self.troubles -= 1
             raise self.error
@@ -338,7 +339,7 @@ def test_what_waits_for_its_stylesheet_for_longer_than_a_lease_is_sent_once(cata
     clock, channel, sheets = Clock(), Scripted(), Unhurried()
     id_ = subscribed(catalog, options={"apply": "Title"})
     arrive(catalog, id_, [1], clock.now)
-    options = SenderOptions(lease_s=60, timeout_s=10, look_s=0.001)
+    options = SenderOptions(lease_s=60, timeout_s=10, poll_s=0.001)
     sender = sender_of(
         catalog, Memory(ITEMS), {"hook": channel}, clock, transformer=cast(Any, sheets), options=options
     )
@@ -363,7 +364,7 @@ def test_what_was_lost_to_another_sender_and_comes_back_is_sent_once(catalog: Ca
     clock, channel, sheets = Clock(), Scripted(["busy"]), Unhurried()
     id_ = subscribed(catalog, options={"apply": "Title"})
     arrive(catalog, id_, [1], clock.now)
-    options = SenderOptions(lease_s=60, timeout_s=10, look_s=0.001)
+    options = SenderOptions(lease_s=60, timeout_s=10, poll_s=0.001)
     waiting = sender_of(
         catalog, Memory(ITEMS), {"hook": channel}, clock, transformer=cast(Any, sheets), options=options
     )
@@ -402,7 +403,7 @@ def test_a_sender_that_stops_gives_back_what_waits_for_its_stylesheet(catalog: C
 
 def test_a_sender_that_cannot_give_back_still_settles_what_it_sent(catalog: Catalog) -> None:
     class Troubled(Parcels):
-        def release(self, parcels: Sequence[OpenParcel], now: datetime) -> None:
+        def release(self, parcels: Sequence[ClaimedParcel], now: datetime) -> None:
             raise CatalogError("the database is locked")
 
     clock, channel, sheets = Clock(), Scripted(), Unhurried()
@@ -431,7 +432,7 @@ def test_many_that_wait_for_one_stylesheet_leave_room_in_their_channel(catalog: 
         arrive(catalog, subscribed(catalog, options={"apply": "Title"}), [1], clock.now)
     quick = subscribed(catalog)
     arrive(catalog, quick, [1], clock.now)
-    options = SenderOptions(lease_s=60, timeout_s=10, look_s=0.001, most_at_once=2)
+    options = SenderOptions(lease_s=60, timeout_s=10, poll_s=0.001, most_at_once=2)
     sender = sender_of(
         catalog, Memory(ITEMS), {"hook": channel}, clock, transformer=cast(Any, sheets), options=options
     )
@@ -458,7 +459,7 @@ def test_an_item_that_is_kept_no_more_is_a_dead_letter(catalog: Catalog) -> None
     clock = Clock()
     arrive(catalog, subscribed(catalog), [1], clock.now)
     step(sender_of(catalog, Memory(), {"hook": Scripted()}, clock))
-    assert "kept no more" in catalog.outbox.entries(state="dead")[0].reason
+    assert "have been deleted" in catalog.outbox.entries(state="dead")[0].reason
 
 
 def test_a_digest_goes_by_count_or_longest_wait(catalog: Catalog) -> None:
@@ -511,12 +512,12 @@ def test_a_retry_waits_for_the_same_bars_as_a_first_try(catalog: Catalog, bar: s
     assert channel.once_each() == [(id_, 1), (id_, 2)]
 
 
-@given(st.integers(1, 30), st.sampled_from(sorted(RETRIES)), st.one_of(st.none(), st.floats(0, 1e9)))
+@given(st.integers(1, 30), st.sampled_from(sorted(retry_policies())), st.one_of(st.none(), st.floats(0, 1e9)))
 @settings(max_examples=40, deadline=None)
 def test_waits_between_tries_stay_within_their_bounds(
     attempt: int, channel: str, asked: float | None
 ) -> None:
-    policy = RETRIES[channel]
+    policy = retry_policies()[channel]
     at = next_try(policy, "key", attempt, DeliveryError("x", retry_after_s=asked), NOON)
     if attempt >= policy.attempts:
         assert at is None
@@ -543,7 +544,7 @@ def test_a_final_failure_is_never_tried_again() -> None:
 @pytest.mark.parametrize("channel", ["mail", "webhook"])
 def test_a_receiver_that_stays_away_is_given_up_in_about_two_days(channel: str) -> None:
     attempt, at = 1, NOON
-    while (later := next_try(RETRIES[channel], "key", attempt, DeliveryError("x"), at)) is not None:
+    while (later := next_try(retry_policies()[channel], "key", attempt, DeliveryError("x"), at)) is not None:
         attempt, at = attempt + 1, later
     assert timedelta(days=1.5) <= at - NOON <= timedelta(days=2.5)
     named = re.findall(r"after (\d+)", DOCS.read_text(encoding="utf-8"))

@@ -8,11 +8,9 @@ from pathlib import Path
 
 from feedweir import Weir
 from feedweir.catalog import NewSubscription
-from feedweir.deliver.channels.mail import MailOptions
-from feedweir.deliver.channels.smtp import SmtpServer
-from feedweir.keeper.entry_views import StoredViews
-from feedweir.keeper.outlets import OutletOptions, opened_sender
-from feedweir.keeper.sending import SenderOptions, SendLoop
+from feedweir.config import Settings
+from feedweir.deliver.send.open_channels import SendingOptions, opened_sender
+from feedweir.deliver.send.sender import SenderOptions, SendLoop
 from tests.deliver.receivers import Request, http_receiver, mail_server
 
 DOCUMENT = b"""<rss version="2.0"><channel><title>Muse News</title>
@@ -51,15 +49,17 @@ def test_what_lands_reaches_a_file_a_mailbox_and_a_webhook(tmp_path: Path) -> No
             )
         weir.push("MuseNews", DOCUMENT, media_type="application/rss+xml")
         weir.run()
-        outlets = OutletOptions(
+        outlets = SendingOptions(
             outputs=tmp_path / "out",
-            smtp=SmtpServer(host="127.0.0.1", port=mailbox.port),
-            mail=MailOptions(sender="weir@example.org"),
-            allow_private=True,
-            sender=SenderOptions(look_s=0.02),
+            settings=Settings(
+                smtp_host="127.0.0.1",
+                smtp_port=mailbox.port,
+                mail_from="weir@example.org",
+                allow_private=True,
+            ),
+            sender=SenderOptions(poll_s=0.02),
         )
-        views = StoredViews(weir.catalog, weir.store)
-        loop = SendLoop(lambda: opened_sender(weir.catalog, views, outlets, clock=weir.clock))
+        loop = SendLoop(lambda: opened_sender(weir.catalog, weir.feed_views, outlets, clock=weir.clock))
         loop.start()
         assert arrived.wait(30)
         assert mailbox.arrived.wait(30)

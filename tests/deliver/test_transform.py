@@ -14,12 +14,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from lxml import etree
 
-from feedweir.deliver.element_document import element_document
-from feedweir.deliver.stylesheets import Stylesheets
-from feedweir.deliver.transform import Transformer
-from feedweir.deliver.transform_process import TransformLimits, TransformProcess
-from feedweir.deliver.transform_turns import COSTLY_S, Turns
-from feedweir.deliver.view import EntryView, FeedView
+from feedweir.deliver.render.element_document import element_document
+from feedweir.deliver.render.view import EntryView, FeedView
+from feedweir.deliver.transforms.stylesheets import Stylesheets
+from feedweir.deliver.transforms.transform_process import TransformLimits, TransformProcess
+from feedweir.deliver.transforms.transform_turns import COSTLY_S, Turns
+from feedweir.deliver.transforms.transformer import Transformer
 from feedweir.errors import DeliveryError
 from feedweir.items.model import Item
 from tests.deliver.musical import NEWS, NOON, PHOTO, WITH_PHOTOS, feed_of, numbered
@@ -295,7 +295,7 @@ DOUBLE = (
 
 @pytest.mark.parametrize(
     ("body", "words"),
-    [(TWICE, "stopped: it needs too much time$"), (DOUBLE, "the stylesheet")],
+    [(TWICE, "stopped: it takes too much time$"), (DOUBLE, "the stylesheet")],
     ids=["time", "memory"],
 )
 def test_a_stylesheet_that_wants_too_much_is_ended_and_the_next_one_runs(body: str, words: str) -> None:

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedweir.items.graph import Node, triples_of
 from feedweir.items.model import Enclosure, Item
 from feedweir.items.namespaces import NAMESPACES
 from feedweir.items.tree import tree_of
+from feedweir.items.triples import Node, triples_of
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 RSS, DC = NAMESPACES["rss"], NAMESPACES["dc"]

@@ -9,10 +9,10 @@ from typing import Any
 
 from lxml import etree
 
-from feedweir.join.query import JoinQuery, filled, holes_of, stream_name
-from feedweir.join.results import Match
-from feedweir.join.variables import preorder
-from feedweir.join.windows import JoinBounds, microseconds
+from feedweir.join.patterns.found import Match
+from feedweir.join.patterns.variables import PatternQuery, preorder, stream_name
+from feedweir.join.window_bounds import JoinBounds, microseconds
+from feedweir.plan.construction import filled, holes_of
 from feedweir.plan.nodes import Block, LastItems, PatternJoin, TimeSpan
 from tests.match_trees import naive as trees
 
@@ -42,7 +42,7 @@ class Meaning:
         self.items = list(documents)
         self.bounds = bounds
 
-    def matches(self, queries: Sequence[JoinQuery]) -> set[Match]:
+    def matches(self, queries: Sequence[PatternQuery]) -> set[Match]:
         found: set[Match] = set()
         for query in queries:
             holes = holes_of(query.join.select)

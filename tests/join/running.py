@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from feedweir.join.batch import DocumentBatch
-from feedweir.join.compiled import JoinSet
-from feedweir.join.process import JoinLogic
-from feedweir.join.results import JoinResults, Match
+from feedweir.join.patterns.found import Match, PatternResults
+from feedweir.join.patterns.level_input import DocumentBatch
+from feedweir.join.patterns.pattern_logic import PatternLogic
+from feedweir.join.patterns.pattern_set import PatternSet
 from feedweir.match.trees import TreeSet, compile_trees
 from tests.join.naive import Document
 
@@ -29,12 +29,12 @@ def batch_of(documents: Sequence[Document], trees: TreeSet) -> DocumentBatch:
 
 
 def run(
-    joins: JoinSet, documents: Sequence[Document], cut: int, *, max_cached_rows: int = 1000
-) -> list[JoinResults]:
+    joins: PatternSet, documents: Sequence[Document], cut: int, *, max_cached_rows: int = 1000
+) -> list[PatternResults]:
     trees = compile_trees(joins.patterns)
-    logic = JoinLogic(joins, max_cached_rows=max_cached_rows)
+    logic = PatternLogic(joins, max_cached_rows=max_cached_rows)
     states = logic.start()
-    results: list[JoinResults] = []
+    results: list[PatternResults] = []
     for number, start in enumerate(range(0, len(documents), cut)):
         batch = batch_of(documents[start : start + cut], trees)
         found, states = logic.step(states, batch, number)
@@ -43,7 +43,7 @@ def run(
 
 
 def matches(
-    joins: JoinSet, documents: Sequence[Document], cut: int, *, max_cached_rows: int = 1000
+    joins: PatternSet, documents: Sequence[Document], cut: int, *, max_cached_rows: int = 1000
 ) -> list[Match]:
     return [
         match

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from hypothesis import strategies as st
 
-from feedweir.join.query import JoinQuery
+from feedweir.join.patterns.variables import PatternQuery
 from feedweir.plan.nodes import Block, LastItems, PatternJoin, Source, TimeSpan
 from feedweir.plan.predicates import PatternNode, TreePattern
 from tests.join.naive import Document, item
@@ -102,9 +102,9 @@ def _windows() -> st.SearchStrategy[TimeSpan | LastItems]:
 
 
 @st.composite
-def queries(draw: st.DrawFn) -> list[JoinQuery]:
+def queries(draw: st.DrawFn) -> list[PatternQuery]:
     simple = draw(st.lists(joins(), min_size=1, max_size=4))
-    chosen = [JoinQuery(number, join) for number, join in enumerate(simple)]
+    chosen = [PatternQuery(number, join) for number, join in enumerate(simple)]
     if draw(st.booleans()):
-        chosen.append(JoinQuery(50, draw(joins(depth=draw(st.sampled_from((2, 2, 3)))))))
+        chosen.append(PatternQuery(50, draw(joins(depth=draw(st.sampled_from((2, 2, 3)))))))
     return chosen

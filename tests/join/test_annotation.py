@@ -13,22 +13,36 @@ from numpy.typing import NDArray
 from feedweir.errors import CompiledSetError
 from feedweir.items.model import Item
 from feedweir.items.schema import batch_of
-from feedweir.join.annotation import AnnotationQuery, AnnotationSet, compile_annotations
-from feedweir.join.annotation_batch import Documents
-from feedweir.join.annotation_logic import AnnotationLogic
-from feedweir.join.annotation_state import WindowState
-from feedweir.join.annotation_store import WindowStore
-from feedweir.join.features import Feature, Ragged, extract
-from feedweir.join.relations import finders
-from feedweir.join.windows import JoinBounds, microseconds
+from feedweir.join.ragged import Ragged
+from feedweir.join.window_bounds import JoinBounds, microseconds
+from feedweir.join.windows.annotation_batch import AnnotationBatch
+from feedweir.join.windows.annotation_logic import AnnotationLogic
+from feedweir.join.windows.annotation_set import AnnotationQuery, AnnotationSet, compile_annotations
+from feedweir.join.windows.features import Feature, compared_of
+from feedweir.join.windows.relations import finders
+from feedweir.join.windows.window_state import WindowState
+from feedweir.join.windows.window_store import WindowStore
 from feedweir.plan.nodes import AnnotationJoin, LastItems, Source, TimeSpan, Window
-from feedweir.plan.predicates import JoinAnd, JoinNot, JoinOr, JoinPredicate, Relates
+from feedweir.plan.predicates import (
+    Compare,
+    Contains,
+    JoinAnd,
+    JoinNot,
+    JoinOr,
+    JoinPredicate,
+    Not,
+    OfItem,
+    OfWindow,
+    Relates,
+    SharesLink,
+    Term,
+)
 from tests.naive import elements_of
 
 EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
 TITLES = ("red river", "red river flows", "Blue  sea", "blue sea", "")
 STREAMS = {-7: "a", -3: "b"}
-LINKS = ("http://a.org/x", "https://www.a.org/x/", "http://b.org")
+LINKS = ("http://a.org/x", "https://www.a.org/x/", "http://b.org", "http://a.org")
 
 atoms = st.sampled_from(
     (
@@ -43,6 +57,14 @@ atoms = st.sampled_from(
         Relates("published", ">=", "published"),
         Relates("title", "<=", "title"),
         Relates("published", "=", "published"),
+        Relates("title", "contains", "summary"),
+        Relates(None, "contains", "category"),
+        Relates("title", "contained in", "title"),
+        Relates("links", "extends", "links"),
+        Relates(None, "extended by", "link"),
+        OfItem(Contains("title", (Term("red"),), 1)),
+        OfWindow(Compare("category", "=", "x")),
+        OfWindow(Not(SharesLink(None, LINKS[:1]))),
     )
 )
 predicates: st.SearchStrategy[JoinPredicate] = st.recursive(
@@ -107,19 +129,19 @@ def as_plan(query: AnnotationQuery) -> AnnotationJoin:
     return AnnotationJoin("j", Source(STREAMS[query.primary]), window, query.predicate)
 
 
-def documents_of(items: list[Item], joins: AnnotationSet, clock: int) -> Documents:
+def documents_of(items: list[Item], joins: AnnotationSet, clock: int) -> AnnotationBatch:
     times = np.array([_us(one.time) for one in items], np.int64)
     rows = {
         key: np.array([row for row, one in enumerate(items) if one.source == name], np.int64)
         for key, name in STREAMS.items()
     }
-    return Documents(
+    return AnnotationBatch(
         np.array([one.seq for one in items], np.int64),
         times,
         np.array([_us(one.arrived) for one in items], np.int64),
         np.maximum(np.maximum.accumulate(times), clock),
         np.zeros(len(items), np.bool_),
-        {feature: extract(feature, batch_of(items)) for feature in joins.features},
+        {feature: compared_of(feature, batch_of(items)) for feature in joins.features},
         rows,
     )
 
@@ -144,7 +166,7 @@ def found(
         store = WindowStore(Path(directory))
         for start in range(0, len(items), cut):
             batch = documents_of(items[start : start + cut], joins, state.clock)
-            logic.stand_on(state, nothing_to_add)
+            logic.resume(state, nothing_to_add)
             annotations = logic.stage(0, batch).annotations
             state = logic.after(batch, int(batch.clock_us[-1]))
             columns = (annotations.key, batch.seq[annotations.row], annotations.partner)
@@ -181,7 +203,7 @@ def test_a_conjunction_is_found_by_equality_rather_than_similarity() -> None:
         (Relates("nothing", "=", "title"), "no attribute nothing"),
         (Relates(None, "=", "title"), "needs an attribute"),
         (Relates("title", "shares-link", "links"), "title is not a link"),
-        (Relates("title", "similar", "title", 0.0), "similarity of 0.0"),
+        (Relates("title", "similar", "title", 0.0), "0.0 is not a similarity"),
     ],
 )
 def test_a_join_that_cannot_be_used_is_a_failure_of_its_own(atom: Relates, message: str) -> None:
@@ -266,7 +288,7 @@ def test_a_join_that_finds_too_much_finds_nothing_and_the_others_go_on() -> None
             clock = int(batch.clock_us[-1])
             results = logic.stage(0, batch)
             logic.after(batch, clock)
-            assert results.struck == (2, 4)
+            assert results.dropped == (2, 4)
             counts = np.bincount(results.annotations.key, minlength=5).tolist()
             assert counts == [0, cut - (not start), 0, 2 * cut - (3 if not start else 0), 0]
 
@@ -285,9 +307,9 @@ def test_what_an_edited_join_compares_is_read_again_of_what_is_remembered() -> N
 
     def complete(seqs: NDArray[np.int64], features: tuple[Feature, ...]) -> dict[Feature, Ragged]:
         asked.append((seqs.tolist(), features))
-        return {feature: extract(feature, batch_of([items[seq] for seq in seqs])) for feature in features}
+        return {feature: compared_of(feature, batch_of([items[seq] for seq in seqs])) for feature in features}
 
-    logic.stand_on(state, complete)
+    logic.resume(state, complete)
     annotations = logic.stage(0, documents_of(hourly(range(20, 21)), edited, state.clock)).annotations
     assert annotations.partner.tolist() == list(range(20))
     assert asked == [(list(range(20)), (Feature("words", "title"),))]

@@ -4,12 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from feedweir.join.compiled import compile_joins
-from feedweir.join.query import JoinQuery
-from feedweir.join.sequential import AloneHistory, alone_documents, alone_queries, run_alone
-from feedweir.join.windows import JoinBounds, running_clock
+from feedweir.join.patterns.pattern_set import compile_patterns
+from feedweir.join.patterns.variables import PatternQuery
+from feedweir.join.window_bounds import JoinBounds, running_clock
 from feedweir.plan.nodes import Block, LastItems, PatternJoin, Source, TimeSpan
 from feedweir.plan.predicates import PatternNode, TreePattern
+from feedweir.published.joins import AloneHistory, alone_documents, alone_queries, run_alone
 from tests.join.naive import item
 from tests.join.running import batch_of, matches
 from tests.join.test_state import same_title, titled
@@ -27,9 +27,9 @@ def block(variable: str, name: str = "title", source: Source | None = None) -> B
         (PatternJoin("join", block("x"), block("y"), (("x", "y"),), None), "needs a window"),  # type: ignore[arg-type]
         (
             PatternJoin("join", block("x"), block("y"), (("x", "y"),), TimeSpan(timedelta(0))),
-            "longer than nothing",
+            "greater than 0",
         ),
-        (PatternJoin("join", block("x"), block("y"), (("x", "y"),), LastItems(0)), "longer than nothing"),
+        (PatternJoin("join", block("x"), block("y"), (("x", "y"),), LastItems(0)), "greater than 0"),
         (PatternJoin("join", block("x"), block("y"), (("x", "z"),), DAY), "no pattern binds variable z"),
         (
             PatternJoin("join", block("x"), block("y"), (("x", "y"),), DAY, "{$q}"),
@@ -40,13 +40,13 @@ def block(variable: str, name: str = "title", source: Source | None = None) -> B
     ],
 )
 def test_a_query_that_makes_no_sense_is_refused_and_the_others_work(join: PatternJoin, message: str) -> None:
-    joins = compile_joins([JoinQuery(5, join), same_title(DAY, 6)])
+    joins = compile_patterns([PatternQuery(5, join), same_title(DAY, 6)])
     assert message in str(joins.failures[5])
     assert [match.key for match in matches(joins, [titled(1, 1, "a"), titled(2, 2, "a")], 10)] == [6, 6]
 
 
 def test_an_item_that_arrives_late_still_meets_what_is_remembered() -> None:
-    joins = compile_joins(
+    joins = compile_patterns(
         [same_title(TimeSpan(timedelta(microseconds=5)))],
         bounds=JoinBounds(lateness=timedelta(microseconds=10)),
     )
@@ -55,7 +55,7 @@ def test_an_item_that_arrives_late_still_meets_what_is_remembered() -> None:
 
 
 def test_an_item_that_arrives_too_late_meets_nothing_however_batches_are_cut() -> None:
-    joins = compile_joins(
+    joins = compile_patterns(
         [same_title(TimeSpan(timedelta(microseconds=5)))],
         bounds=JoinBounds(lateness=timedelta(microseconds=10)),
     )
@@ -66,11 +66,11 @@ def test_an_item_that_arrives_too_late_meets_nothing_however_batches_are_cut() -
 
 def test_one_query_does_not_change_the_results_of_another() -> None:
     bounds = JoinBounds(lateness=timedelta(0))
-    alone = compile_joins([same_title(TimeSpan(timedelta(microseconds=5)))], bounds=bounds)
-    other = JoinQuery(
+    alone = compile_patterns([same_title(TimeSpan(timedelta(microseconds=5)))], bounds=bounds)
+    other = PatternQuery(
         2, PatternJoin("join", block("x", "t", Source("T")), block("y", "t", Source("T")), (("x", "y"),), DAY)
     )
-    both = compile_joins([same_title(TimeSpan(timedelta(microseconds=5))), other], bounds=bounds)
+    both = compile_patterns([same_title(TimeSpan(timedelta(microseconds=5))), other], bounds=bounds)
     stream = [
         titled(1, 100, "a"),
         item(2, 200, "<t>x</t>", "source T"),
@@ -83,14 +83,14 @@ def test_one_query_does_not_change_the_results_of_another() -> None:
 def test_a_chain_of_joins_without_equalities_is_decided_by_times_alone() -> None:
     inner = PatternJoin("join", block("a", "y"), block("b", "x"), (), TimeSpan(timedelta(microseconds=1)))
     outer = PatternJoin("followed by", inner, block("c", "z"), (), TimeSpan(timedelta(microseconds=5)))
-    joins = compile_joins([JoinQuery(1, outer)])
+    joins = compile_patterns([PatternQuery(1, outer)])
     stream = [item(1, 4, "<x/>", "source S"), item(2, 5, "<y/>", "source S"), item(3, 7, "<z/>", "source S")]
     for cut in (1, 2, 3):
         assert [match.items for match in matches(joins, stream, cut)] == [(2, 1, 3)]
 
 
 def test_a_document_that_no_pattern_matches_costs_nothing_and_breaks_nothing() -> None:
-    joins = compile_joins([same_title(DAY)])
+    joins = compile_patterns([same_title(DAY)])
     assert (
         matches(joins, [item(1, 1, "<other/>", "source S"), item(2, 2, "<a/>", "source elsewhere")], 1) == []
     )
@@ -99,10 +99,10 @@ def test_a_document_that_no_pattern_matches_costs_nothing_and_breaks_nothing() -
 def test_each_query_alone_finds_what_all_find_together() -> None:
     import numpy as np
 
-    from feedweir.join.intake import intake
+    from feedweir.join.patterns.binding_rows import intake
     from feedweir.match.trees import compile_trees
 
-    joins = compile_joins([same_title(TimeSpan(timedelta(microseconds=n)), n) for n in (1, 3, 9)])
+    joins = compile_patterns([same_title(TimeSpan(timedelta(microseconds=n)), n) for n in (1, 3, 9)])
     stream = [titled(place, place // 2, f"t{place % 4}") for place in range(30)]
     trees = compile_trees(joins.patterns)
     batch = batch_of(stream, trees)

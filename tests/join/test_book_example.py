@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import numpy as np
 
-from feedweir.join.compiled import JoinSet, compile_joins
-from feedweir.join.process import JoinLogic
-from feedweir.join.query import JoinQuery
-from feedweir.join.results import Match
+from feedweir.join.patterns.found import Match
+from feedweir.join.patterns.pattern_logic import PatternLogic
+from feedweir.join.patterns.pattern_set import PatternSet, compile_patterns
+from feedweir.join.patterns.variables import PatternQuery
 from feedweir.match.trees import Witnesses, compile_trees
 from feedweir.plan.nodes import Block, PatternJoin, Source, TimeSpan
 from feedweir.plan.predicates import PatternNode, TreePattern
@@ -37,7 +37,7 @@ def block(root: str, **leaves: str) -> Block:
     return Block(Source("S"), TreePattern(PatternNode("//", element, children, bound)))
 
 
-def queries() -> list[JoinQuery]:
+def queries() -> list[PatternQuery]:
     q1 = (block("book_x1", x2="author", x3="title"), block("blog_x4", x5="author", x6="title"))
     q2 = (block("book_x1", x2="author", x7="category"), block("blog_x4", x5="author", x8="category"))
     q3 = (block("blog_x4", x5="author", x6="title"), block("blog_y4", y5="author", y6="title"))
@@ -47,7 +47,9 @@ def queries() -> list[JoinQuery]:
         3: (("x5", "y5"), ("x6", "y6")),
     }
     return [
-        JoinQuery(number, PatternJoin("followed by", left, right, pairs[number], TimeSpan(WINDOWS[number])))
+        PatternQuery(
+            number, PatternJoin("followed by", left, right, pairs[number], TimeSpan(WINDOWS[number]))
+        )
         for number, (left, right) in enumerate((q1, q2, q3), 1)
     ]
 
@@ -66,7 +68,7 @@ def names_of(pattern: TreePattern) -> tuple[str, str]:
     return NAMES[pattern.root.name, pattern.root.children[0].name]
 
 
-def bin_rows(joins: JoinSet, found: Witnesses) -> set[tuple[str, str, int, int]]:
+def bin_rows(joins: PatternSet, found: Witnesses) -> set[tuple[str, str, int, int]]:
     return {
         (*names_of(joins.patterns[pattern]), one, other)
         for pattern, one, other in zip(
@@ -76,7 +78,7 @@ def bin_rows(joins: JoinSet, found: Witnesses) -> set[tuple[str, str, int, int]]
 
 
 def test_the_three_queries_share_one_template_and_variables_of_one_definition_are_one() -> None:
-    joins = compile_joins(queries())
+    joins = compile_patterns(queries())
     level = joins.levels[0]
     assert joins.templates == 1
     assert set(map(names_of, joins.patterns)) == set(NAMES.values())
@@ -98,7 +100,7 @@ def test_the_three_queries_share_one_template_and_variables_of_one_definition_ar
 
 def test_the_witnesses_are_the_relations_of_the_paper() -> None:
     """R_bin and R_doc after d1, R_binW and R_docW of d2; values of inner nodes (`-` in the paper) are not kept."""
-    joins = compile_joins(queries())
+    joins = compile_patterns(queries())
     trees = compile_trees(joins.patterns)
     first, second = trees.witnesses([D1]), trees.witnesses([D2])
     assert bin_rows(joins, first) == {
@@ -131,7 +133,7 @@ def test_the_witnesses_are_the_relations_of_the_paper() -> None:
 
 def test_q1_and_q2_are_satisfied_by_the_two_documents_and_q3_is_not() -> None:
     selected = [
-        JoinQuery(
+        PatternQuery(
             one.key,
             PatternJoin(
                 *(getattr(one.join, name) for name in ("kind", "left", "right", "equalities", "window")),
@@ -142,9 +144,9 @@ def test_q1_and_q2_are_satisfied_by_the_two_documents_and_q3_is_not() -> None:
             queries(), ("<o>{$x2}|{$x3}</o>", "<o>{$x5}|{$x8}</o>", "<o>{$x5}</o>"), strict=True
         )
     ]
-    joins = compile_joins(selected)
+    joins = compile_patterns(selected)
     trees = compile_trees(joins.patterns)
-    logic = JoinLogic(joins)
+    logic = PatternLogic(joins)
     documents = [item(1, 10, D1, "source S"), item(2, 20, D2, "source S")]
     none, states = logic.step(logic.start(), batch_of(documents[:1], trees), 0)
     found, states = logic.step(states, batch_of(documents[1:], trees), 1)
@@ -159,9 +161,9 @@ def test_q1_and_q2_are_satisfied_by_the_two_documents_and_q3_is_not() -> None:
 
 
 def test_a_pair_outside_the_window_of_one_query_is_inside_that_of_another() -> None:
-    joins = compile_joins(queries())
+    joins = compile_patterns(queries())
     trees = compile_trees(joins.patterns)
-    logic = JoinLogic(joins)
+    logic = PatternLogic(joins)
     hour = 3600 * 10**6
     documents = [item(1, 0, D1, "source S"), item(2, hour + hour // 2, D2, "source S")]
     found, _ = logic.step(logic.start(), batch_of(documents, trees), 0)

@@ -7,10 +7,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedweir.join.compiled import compile_joins
-from feedweir.join.query import JoinQuery
-from feedweir.join.results import in_pair_order
-from feedweir.join.windows import JoinBounds
+from feedweir.join.patterns.found import in_pair_order
+from feedweir.join.patterns.pattern_set import compile_patterns
+from feedweir.join.patterns.variables import PatternQuery
+from feedweir.join.window_bounds import JoinBounds
 from feedweir.plan.nodes import Block, PatternJoin, TimeSpan
 from tests.join.naive import Document, Meaning
 from tests.join.running import matches, run
@@ -24,10 +24,10 @@ NO_LATENESS = JoinBounds(lateness=timedelta(0))
 @settings(max_examples=150, deadline=None)
 @given(queries(), documents(), st.sampled_from((timedelta(0), timedelta(microseconds=2), timedelta(days=1))))
 def test_joins_find_what_the_obvious_meaning_says_however_the_stream_is_cut(
-    chosen: list[JoinQuery], stream: list[Document], lateness: timedelta
+    chosen: list[PatternQuery], stream: list[Document], lateness: timedelta
 ) -> None:
     bounds = JoinBounds(lateness=lateness)
-    joins = compile_joins(chosen, bounds=bounds)
+    joins = compile_patterns(chosen, bounds=bounds)
     assert not joins.failures
     expected = Meaning(stream, bounds).matches(chosen)
     for cut in (1, 7, 1000):
@@ -39,12 +39,12 @@ def test_joins_find_what_the_obvious_meaning_says_however_the_stream_is_cut(
 @settings(max_examples=40, deadline=None)
 @given(queries(), documents(), st.sampled_from((0, 1, 3, 8)), st.sampled_from((0, 2, 5)))
 def test_joins_that_would_make_too_much_are_named_and_the_others_are_whole(
-    chosen: list[JoinQuery], stream: list[Document], max_found: int, max_made: int
+    chosen: list[PatternQuery], stream: list[Document], max_found: int, max_made: int
 ) -> None:
     bounds = JoinBounds(max_found=max_found, max_made=max_made)
     expected = Meaning(stream, bounds).matches(chosen)
     for cut in (2, 1000):
-        results = run(compile_joins(chosen, bounds=bounds), stream, cut)
+        results = run(compile_patterns(chosen, bounds=bounds), stream, cut)
         found = [match for one in results for match in one.matches()]
         named = {key for one in results for key in one.failures}
         assert set(found) <= expected
@@ -53,8 +53,8 @@ def test_joins_that_would_make_too_much_are_named_and_the_others_are_whole(
 
 
 def test_only_the_join_that_finds_the_most_gives_nothing() -> None:
-    anything = JoinQuery(2, PatternJoin("join", block("x"), block("y"), (), TimeSpan(timedelta(days=1))))
-    joins = compile_joins(
+    anything = PatternQuery(2, PatternJoin("join", block("x"), block("y"), (), TimeSpan(timedelta(days=1))))
+    joins = compile_patterns(
         [same_title(TimeSpan(timedelta(days=1))), anything], bounds=JoinBounds(max_found=300)
     )
     stream = [titled(place, place, f"t{place // 2}") for place in range(40)]
@@ -67,7 +67,7 @@ def test_only_the_join_that_finds_the_most_gives_nothing() -> None:
 def test_a_chain_is_named_when_its_inner_join_finds_too_much() -> None:
     inner = PatternJoin("join", block("x"), block("y"), (), TimeSpan(timedelta(days=1)))
     outer = PatternJoin("join", inner, block("z"), (("x", "z"),), TimeSpan(timedelta(days=1)))
-    joins = compile_joins([JoinQuery(7, outer)], bounds=JoinBounds(max_made=30))
+    joins = compile_patterns([PatternQuery(7, outer)], bounds=JoinBounds(max_made=30))
     stream = [titled(place, place, "same") for place in range(10)]
     assert {key for one in run(joins, stream, 10) for key in one.failures} == {7}
 
@@ -75,13 +75,13 @@ def test_a_chain_is_named_when_its_inner_join_finds_too_much() -> None:
 @settings(max_examples=50, deadline=None)
 @given(queries(), documents(), st.sampled_from((0, 1 << 58)))
 def test_pairs_are_the_matches_of_joins_that_construct_nothing_in_order(
-    chosen: list[JoinQuery], stream: list[Document], shift: int
+    chosen: list[PatternQuery], stream: list[Document], shift: int
 ) -> None:
     plain = frozenset(
         query.key for query in chosen if isinstance(query.join.left, Block) and not query.join.select
     )
     shifted = [replace(one, items=tuple(seq + shift for seq in one.items)) for one in stream]
-    for results in run(compile_joins(chosen), shifted, 7):
+    for results in run(compile_patterns(chosen), shifted, 7):
         rows = [tuple(row) for level in results.levels for row in level.pairs(plain).tolist()]
         found = [(match.key, *match.items) for match in results.matches() if match.key in plain]
         assert sorted(rows) == sorted(found)

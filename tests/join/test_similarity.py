@@ -7,16 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedweir.errors import LanguageError
-from feedweir.items.text import analyse
-from feedweir.join import similarity
-from feedweir.join.similarity import SimilarityIndex, TokenSets, token_sets
+from feedweir.join.ragged import Ragged
+from feedweir.join.windows import similarity
+from feedweir.join.windows.similarity import SimilarityIndex, token_sets
+from feedweir.text.analyser import analyse
 
 Sets = list[frozenset[int]]
 
 
-def packed(sets: Sets) -> TokenSets:
+def packed(sets: Sets) -> Ragged:
     ptr = np.concatenate([[0], np.cumsum([len(one) for one in sets])]).astype(np.int64)
-    return TokenSets(ptr, np.array([token for one in sets for token in sorted(one)], np.int64))
+    return Ragged(ptr, np.array([token for one in sets for token in sorted(one)], np.int64))
 
 
 def obvious(sets: Sets, threshold: float, back: int) -> dict[tuple[int, int], float]:

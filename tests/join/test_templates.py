@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedweir.join.graph import JoinGraph, minor
-from feedweir.join.templates import Templates, colours_of, isomorphism
+from feedweir.join.patterns.templates import JoinGraph, Templates, colours_of, isomorphism, minor
 
 
 def two_sided(parents: list[int], edges: list[tuple[int, int]]) -> JoinGraph:

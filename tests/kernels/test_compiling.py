@@ -13,21 +13,21 @@ import pytest
 from rich.console import Console
 
 from feedweir import Weir
-from feedweir.keeper.warm_up import warm_up
 from feedweir.kernels.compiling import missing
 from feedweir.kernels.declare import IS_COMPILING, directory_in_use, keep_kernels_in
 from feedweir.kernels.files import temporary_place
 from feedweir.kernels.listing import Entry, entry_of
 from feedweir.kernels.noticing import asked_in, tell_once
+from feedweir.kernels.warm_up import warm_up
 from tests.cli.test_commands import Shell
 
 pytestmark = pytest.mark.skipif(not IS_COMPILING, reason="without a compiler there is nothing to compile")
 
-LINE = "feedweir.match.trie_kernels:drop_repeats(int64[::1], int32[::1])"
+LINE = "feedweir.match.index.trie_kernels:drop_repeats(int64[::1], int32[::1])"
 LISTED = (LINE, "feedweir.optimize.graph_kernels:make_consistent(float64[::1], int64[::1], int32[::1])")
 CALL = """
 import numpy as np
-from feedweir.match.trie_kernels import drop_repeats
+from feedweir.match.index.trie_kernels import drop_repeats
 for _ in range(2):
     drop_repeats(np.array([0, 2]), np.array([7, 7], np.int32))
 print(sum(drop_repeats.stats.cache_misses.values()))
@@ -125,13 +125,29 @@ def test_what_is_missing_and_cannot_be_written_is_kept_in_a_temporary_place(
     refused = directory_in_use()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     temporary_place.cache_clear()
-    monkeypatch.setattr("feedweir.keeper.warm_up.can_be_written", lambda directory: directory != refused)
+    monkeypatch.setattr("feedweir.kernels.warm_up.can_be_written", lambda directory: directory != refused)
     try:
         assert len(warm_up(quietly())) == len(LISTED)
         assert directory_in_use().parent == temporary_place()
     finally:
         temporary_place.cache_clear()
-    assert f"{refused.parent} lacks kernels and cannot be written" in caplog.text
+    assert f"kernels are missing in {refused.parent}, which cannot be written" in caplog.text
+    assert called() == ("0", "")
+
+
+@pytest.mark.usefixtures("listed")
+def test_where_there_is_no_temporary_place_either_kernels_are_kept_in_the_spare_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = directory_in_use()
+
+    def no_place() -> Path:
+        raise OSError("read-only")
+
+    monkeypatch.setattr("feedweir.kernels.warm_up.temporary_place", no_place)
+    monkeypatch.setattr("feedweir.kernels.warm_up.can_be_written", lambda directory: directory != refused)
+    assert len(warm_up(quietly(), tmp_path / "spare")) == len(LISTED)
+    assert directory_in_use().parent == tmp_path / "spare"
     assert called() == ("0", "")
 
 
@@ -152,7 +168,7 @@ def test_it_is_told_how_long_it_takes_and_how_far_it_is() -> None:
     log = quietly()
     warm_up(log)
     assert said_to(log).splitlines() == [
-        f"Compiling 2 kernels, once: about a minute. They are kept in {directory_in_use()}",
+        f"Compiling 2 kernels, once: about a minute. They are stored in {directory_in_use()}",
         "compiled 1 of 2 kernels",
         "compiled 2 of 2 kernels",
     ]

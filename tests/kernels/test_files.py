@@ -109,6 +109,19 @@ def test_where_nothing_can_be_written_at_all_each_process_compiles_for_itself(
     assert usable_directory(in_the_way, "kernels-1") == in_the_way / "kernels-1"
 
 
+def test_where_a_command_is_given_is_no_temporary_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_the_way = tmp_path / "file"
+    in_the_way.touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TMPDIR", raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    temporary_place.cache_clear()
+    assert usable_directory(in_the_way, "kernels-1") == in_the_way / "kernels-1"
+    assert os.listdir(tmp_path) == ["file"]
+
+
 def test_a_temporary_place_of_somebody_else_is_not_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

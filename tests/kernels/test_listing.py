@@ -10,8 +10,8 @@ from feedweir.kernels.listing import Entry, add_to_list, entries_in, entry_of, n
 from feedweir.kernels.notation import read, written
 
 LINES = (
-    "feedweir.match.trie_kernels:drop_repeats(int64[::1], int32[::1])",
-    "feedweir.items.date_kernels:read_moments(readonly uint8[::1], int64[::1])",
+    "feedweir.match.index.trie_kernels:drop_repeats(int64[::1], int32[::1])",
+    "feedweir.text.date_kernels:read_moments(readonly uint8[::1], int64[::1])",
 )
 
 
@@ -29,14 +29,14 @@ def test_the_list_is_sorted_and_says_nothing_twice() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "feedweir.match.trie_kernels:was_removed(int64)",
+        "feedweir.match.index.trie_kernels:was_removed(int64)",
         "feedweir.match.were_removed_kernels:find(int64)",
-        "feedweir.match.trie_kernels:drop_repeats(int65[::1], int32[::1])",
+        "feedweir.match.index.trie_kernels:drop_repeats(int65[::1], int32[::1])",
     ],
 )
 def test_a_line_about_what_is_not_there_is_told(line: str) -> None:
     with pytest.raises(
-        FeedweirError, match=r"signatures\.txt lists feedweir\.match\.\w+:\w+, but there is no"
+        FeedweirError, match=r"signatures\.txt lists feedweir\.match\.[\w.]+:\w+, but there is no"
     ):
         entry_of(line).found()
 
@@ -50,7 +50,7 @@ def test_a_line_about_what_is_not_there_is_told(line: str) -> None:
         "int64[::1], int64[:], int64[:,::1], int64[::1,:], bool[:,:,:]",
         "readonly uint8[::1], unaligned int32[:], readonly unaligned int64[::1]",
         "(int64, int64), (int64, (float64[::1], bool)), int64",
-        "feedweir.match.match_kernels:Vocabulary(int64[::1], int64), int8",
+        "feedweir.match.matching.match_kernels:Vocabulary(int64[::1], int64), int8",
     ],
 )
 def test_types_are_read_as_they_are_written(text: str) -> None:

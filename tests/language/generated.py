@@ -2,14 +2,38 @@
 
 from __future__ import annotations
 
-from datetime import UTC, timedelta
+from dataclasses import replace
+from datetime import UTC, time, timedelta
 
 from hypothesis import strategies as st
 
+from feedweir.channel_kinds import WRITTEN_CHANNELS
 from feedweir.items.attributes import ATTRIBUTES, AttributeType
-from feedweir.items.text import words as analysed
-from feedweir.language.predicates import (
+from feedweir.items.rdf_values import XSD
+from feedweir.language.queries import BlockJoin, Condition, Group, Join, Member, Named, PathBlock, Query, Xscl
+from feedweir.language.schedule_clauses import REMOVABLE
+from feedweir.language.statements import (
+    SHOWN,
+    AlterFeed,
+    AlterSubscription,
+    Ask,
+    CreateFeed,
+    DefineWindow,
+    Describe,
+    DropFeed,
+    DropSubscription,
+    Explain,
+    ExplainPlan,
+    RegisterFeed,
+    Show,
+    Statement,
+    Subscribe,
+)
+from feedweir.language.word_conditions import each_once
+from feedweir.plan.graph_variables import names_bound, names_in
+from feedweir.plan.predicates import (
     And,
+    AnyConstraint,
     AtLeast,
     Compare,
     Constant,
@@ -17,17 +41,22 @@ from feedweir.language.predicates import (
     Contains,
     Extends,
     FromFeeds,
+    GraphConstraint,
     GraphPattern,
     Iri,
     JoinAnd,
     JoinNot,
     JoinOr,
     JoinPredicate,
+    Matches,
     Not,
     Now,
+    OfItem,
+    OfWindow,
     Or,
     PatternNode,
     Predicate,
+    RdfLiteral,
     References,
     Relates,
     SharesLink,
@@ -37,36 +66,9 @@ from feedweir.language.predicates import (
     Triple,
     Variable,
 )
-from feedweir.language.schedules import REMOVABLE, Schedule
-from feedweir.language.statements import (
-    CHANNELS,
-    SHOWN,
-    AlterFeed,
-    AlterSubscription,
-    Ask,
-    BlockJoin,
-    Condition,
-    CreateFeed,
-    DefineWindow,
-    Describe,
-    DropFeed,
-    DropSubscription,
-    Explain,
-    ExplainPlan,
-    Group,
-    Join,
-    Member,
-    Named,
-    PathBlock,
-    Query,
-    RegisterFeed,
-    Show,
-    Statement,
-    Subscribe,
-    Xscl,
-)
-from feedweir.language.windows import LastItems, TimeSpan
-from feedweir.language.word_atoms import each_once
+from feedweir.plan.windows import STORY, STORY_ALIKE, LastItems, TimeSpan
+from feedweir.schedules import QuietHours, RateCap, Schedule, parse_cron
+from feedweir.text.analyser import words as analysed
 
 
 def attributes(*types: AttributeType) -> st.SearchStrategy[str]:
@@ -177,24 +179,63 @@ def pattern_nodes(
     return st.recursive(leaves, lambda parts: node(st.lists(parts, max_size=2).map(tuple)), max_leaves=4)
 
 
-graph_terms = st.one_of(
-    st.sampled_from(["x", "y", "o1"]).map(Variable),
-    st.sampled_from(["http://purl.org/dc/elements/1.1/title", "urn:a:b"]).map(Iri),
-    st.one_of(texts, numbers).map(Constant),
+graph_variables = st.sampled_from(["x", "y", "o1"])
+iris = st.sampled_from(["http://purl.org/dc/elements/1.1/title", "urn:a:b"]).map(Iri)
+rdf_literals = st.one_of(
+    st.builds(RdfLiteral, texts, st.sampled_from([f"{XSD}string", f"{XSD}int", "urn:own:type"])),
+    st.builds(RdfLiteral, texts, st.just(""), st.sampled_from(["en", "fr-be"])),
 )
+graph_constants = st.one_of(iris, st.one_of(texts, numbers).map(Constant), rdf_literals)
+graph_terms = st.one_of(graph_variables.map(Variable), graph_constants)
+
+
+def graph_constraints(known: st.SearchStrategy[str]) -> st.SearchStrategy[GraphConstraint]:
+    equal = st.sampled_from(["=", "!="])
+    operands = st.one_of(texts, numbers, known.map(Variable))
+    single = st.one_of(
+        st.builds(Constraint, known, comparisons, operands),
+        st.builds(Constraint, known, comparisons, operands),
+        st.builds(Constraint, known, equal, iris),
+        st.builds(Constraint, known, st.just("is"), graph_constants, st.just(""), st.booleans()),
+        st.builds(
+            Constraint,
+            known,
+            st.sampled_from(["contains", "starts", "ends"]),
+            texts,
+            st.sampled_from(["", "text"]),
+            st.booleans(),
+        ),
+        st.builds(Constraint, known, equal, st.sampled_from(["", "en"]), st.just("language")),
+        st.builds(Constraint, known, equal, iris, st.just("datatype")),
+        st.builds(
+            Constraint, known, st.just("kind"), st.sampled_from(["iri", "blank"]), st.just(""), st.booleans()
+        ),
+    )
+    several = st.lists(single, min_size=2, max_size=3, unique=True).map(tuple)
+    return st.one_of(single, single, several.map(AnyConstraint))
 
 
 @st.composite
-def graphs(draw: st.DrawFn) -> GraphPattern:
+def graphs(draw: st.DrawFn, around: tuple[str, ...] = ()) -> GraphPattern:
     triples = tuple(
-        draw(st.lists(st.builds(Triple, graph_terms, graph_terms, graph_terms), min_size=1, max_size=3))
+        draw(
+            st.lists(
+                st.builds(Triple, graph_terms, graph_terms, graph_terms), min_size=1, max_size=3, unique=True
+            )
+        )
     )
-    parts = [part for t in triples for part in (t.subject, t.predicate, t.object)]
-    known = sorted({part.name for part in parts if isinstance(part, Variable)})
+    own = sorted(names_bound(GraphPattern(triples)))
+    known = sorted({*own, *around})
     if not known:
         return GraphPattern(triples)
-    constraint = st.builds(Constraint, st.sampled_from(known), comparisons, st.one_of(texts, numbers))
-    return GraphPattern(triples, tuple(draw(st.lists(constraint, max_size=2))))
+    kept = draw(st.lists(graph_constraints(st.sampled_from(known)), max_size=2, unique=True))
+    pattern = GraphPattern(triples, tuple(kept))
+    if around or not own:
+        return pattern
+    absent = draw(st.lists(graphs(tuple(own)), max_size=1))
+    shared = tuple(one for one in absent if names_in(one).intersection(own))
+    selected = draw(st.one_of(st.just([]), st.lists(st.sampled_from(own), unique=True)))
+    return replace(pattern, absent=shared, selected=tuple(selected))
 
 
 link_subjects = st.one_of(st.none(), attributes(LINK))
@@ -206,8 +247,21 @@ links = st.one_of(
     st.builds(Extends, link_subjects, hosts_and_urls),
     st.builds(SharesLink, link_subjects, st.lists(hosts_and_urls, min_size=1, max_size=3).map(tuple)),
 )
+regexes = st.builds(
+    Matches,
+    text_subjects,
+    st.sampled_from(
+        ["a/b", r"\\", r"\n", "[/]", "it's", 'x"', "^a|b$", r"(?i)é\.", "$x", "a b", r"\\/", "#--", "/*"]
+    ),
+    st.sampled_from(["", "i", "ims", "s"]),
+)
 item_atoms = st.one_of(
-    contains(), compares(), similars, links, st.lists(names, min_size=1, max_size=3).map(tuple).map(FromFeeds)
+    contains(),
+    compares(),
+    similars,
+    links,
+    regexes,
+    st.lists(names, min_size=1, max_size=3).map(tuple).map(FromFeeds),
 )
 atoms = st.one_of(item_atoms, pattern_nodes().map(TreePattern), graphs())
 
@@ -238,7 +292,11 @@ named = st.builds(Named, st.one_of(names, st.just("*")), labels)
 
 @st.composite
 def grouped(draw: st.DrawFn) -> Group:
-    return Group(tuple(draw(st.lists(named, min_size=2, max_size=3))), draw(labels))
+    inside = tuple(draw(st.lists(named, min_size=2, max_size=3)))
+    if draw(st.booleans()):
+        return Group(inside, draw(labels))
+    alike = draw(st.just(STORY_ALIKE) | st.floats(0.01, 1).map(lambda x: round(x, 4)))
+    return Group(inside, draw(labels), draw(st.just(STORY) | windows), alike)
 
 
 @st.composite
@@ -274,15 +332,23 @@ relations = st.one_of(
         thresholds,
     ),
     st.builds(Relates, link_subjects, st.just("shares-link"), link_subjects),
+    st.builds(Relates, link_subjects, st.just("extends"), attributes(LINK)),
+    st.builds(Relates, attributes(LINK), st.just("extended by"), attributes(LINK)),
+    st.builds(
+        Relates, attributes(TEXT, HTML), st.sampled_from(["contains", "contained in"]), attributes(TEXT, HTML)
+    ),
+    st.builds(Relates, st.none(), st.just("contains"), attributes(TEXT, STRING)),
+    item_atoms.map(OfItem),
+    atoms.map(OfWindow),
 )
 
 
-def _join_node(parts: st.SearchStrategy[JoinPredicate]) -> st.SearchStrategy[JoinPredicate]:
-    several = st.lists(parts, min_size=1, max_size=3).map(tuple)
+def join_node(parts: st.SearchStrategy[JoinPredicate]) -> st.SearchStrategy[JoinPredicate]:
+    several = st.lists(parts, max_size=3).map(tuple)
     return st.one_of(several.map(JoinAnd), several.map(JoinOr), parts.map(JoinNot))
 
 
-join_predicates: st.SearchStrategy[JoinPredicate] = st.recursive(relations, _join_node, max_leaves=4)
+join_predicates: st.SearchStrategy[JoinPredicate] = st.recursive(relations, join_node, max_leaves=4)
 joins = st.builds(Join, windows, members, labels, join_predicates)
 
 
@@ -304,13 +370,17 @@ waits = st.one_of(st.none(), st.integers(1, 366 * 86_400).map(lambda seconds: ti
 schedules = st.builds(
     Schedule,
     every=waits,
-    at=st.lists(st.sampled_from(["0 8 * * mon-fri", "08:30", "daily", "it's"]), max_size=2).map(tuple),
+    at=st.lists(st.sampled_from(["0 8 * * mon-fri", "08:30", "daily"]).map(parse_cron), max_size=2).map(
+        tuple
+    ),
     count=st.integers(0, 1_000),
     longest_wait=waits,
     zone=st.sampled_from(["", "Europe/Paris", "UTC"]),
-    quiet=st.lists(st.sampled_from(["22:00-07:00", "12:00-12:30"]), max_size=2).map(tuple),
-    mute_until=st.one_of(st.just(""), st.datetimes().map(lambda moment: moment.isoformat())),
-    cap=st.one_of(st.none(), st.tuples(st.integers(1, 100), waits.filter(bool))),
+    quiet=st.lists(
+        st.sampled_from([QuietHours(time(22), time(7)), QuietHours(time(12), time(12, 30))]), max_size=2
+    ).map(tuple),
+    mute_until=st.one_of(st.none(), st.datetimes()),
+    cap=st.one_of(st.none(), st.builds(RateCap, st.integers(1, 100), waits.filter(bool))),
     per_message=st.integers(0, 1_000),
 )
 
@@ -320,7 +390,7 @@ owners = st.sampled_from(["", "ann", "acme/ann", "for", "acme/the editors/ann", 
 
 @st.composite
 def subscriptions(draw: st.DrawFn) -> Subscribe:
-    channel = draw(st.sampled_from(CHANNELS))
+    channel = draw(st.sampled_from(WRITTEN_CHANNELS))
     is_stream = channel == "stream"
     return Subscribe(
         draw(names),
@@ -337,22 +407,22 @@ def subscriptions(draw: st.DrawFn) -> Subscribe:
 
 @st.composite
 def alterations(draw: st.DrawFn) -> AlterFeed | AlterSubscription:
-    channel = draw(st.sampled_from(CHANNELS))
+    channel = draw(st.sampled_from(WRITTEN_CHANNELS))
     feed = AlterFeed(
         draw(names),
         draw(optional_names),
         draw(st.one_of(st.none(), urls)),
-        draw(intervals),
+        draw(st.one_of(intervals, st.just(timedelta()))),
         draw(paused),
         draw(st.one_of(st.none(), queries())),
         draw(st.one_of(st.none(), owners)),
         draw(st.one_of(st.none(), st.just(""), urls)),
-        draw(st.sampled_from([None, "", "//order/@number"])),
+        draw(st.sampled_from([None, "", "//order/@number", "per subject", "per urn:a:b"])),
     )
     subscription = AlterSubscription(
         draw(names),
         draw(optional_names),
-        draw(st.sampled_from([None, "T.xsl"])),
+        draw(st.sampled_from([None, "", "T.xsl"])),
         channel,
         "" if channel == "stream" else "t",
         draw(schedules),
@@ -388,6 +458,12 @@ statements: st.SearchStrategy[Statement] = st.one_of(
     st.builds(DropFeed, names, st.booleans()),
     st.builds(DropSubscription, names, st.booleans()),
     st.builds(Describe, names, st.sampled_from(["feed", "subscription"])),
-    st.builds(Show, st.sampled_from(SHOWN), st.one_of(st.just(""), words), owners),
+    st.builds(
+        Show,
+        st.sampled_from(SHOWN),
+        st.one_of(st.just(""), words),
+        owners,
+        st.one_of(st.none(), st.integers(1, 999_999_999)),
+    ),
     st.builds(DefineWindow, names, windows),
 )

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from feedweir.errors import LanguageError
-from feedweir.language import format_predicate, parse_predicate
+from feedweir.language import format_predicate
+from tests.language.reading import parse_predicate
 
 FIXTURE = (Path(__file__).parent / "canonical.txt").read_text(encoding="utf-8")
 PAIRS = re.findall(r"^(?!--)(.+)\n(=>|!!) (.*)$", FIXTURE, re.MULTILINE)

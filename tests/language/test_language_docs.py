@@ -11,8 +11,8 @@ import pytest
 from feedweir.errors import LanguageError
 from feedweir.items.model import Item
 from feedweir.language import check, format_statement, parse
+from feedweir.language.plan_builder import build
 from feedweir.language.statements import AlterFeed, Ask, CreateFeed, RegisterFeed, Statement
-from feedweir.plan import build
 from tests.naive import elements_of
 from tests.plan.made import World
 
@@ -108,7 +108,7 @@ def test_an_error_of_the_page_is_told_as_shown(text: str, told: str) -> None:
 
 def test_the_page_lists_every_attribute_and_reserved_word() -> None:
     from feedweir.items.attributes import ATTRIBUTES, SYNONYMS
-    from feedweir.language.values import RESERVED
+    from feedweir.language.literals import RESERVED
 
     words = set(re.findall(r"[\w-]+", PAGE))
     assert {attribute.name for attribute in ATTRIBUTES} | set(SYNONYMS) <= words

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from feedweir.errors import LanguageError
-from feedweir.language import check, parse, parse_each
+from feedweir.language import check, parse
 from tests.plan.made import World
 
 FIXTURE = (Path(__file__).parent / "errors.txt").read_text(encoding="utf-8")
@@ -73,14 +73,3 @@ def test_what_could_not_be_stored_is_refused(character: str) -> None:
     error = error_of(f"create feed é from A where title = '{character}'")
     assert error.column == 37
     assert str(error).encode()
-
-
-def test_a_bad_statement_does_not_hide_the_others_of_its_script() -> None:
-    script = (
-        "drop feed A; from A where (title = 'x' oops; show feeds; creat feed; from A where $a[; drop feed B"
-    )
-    found = list(parse_each(script))
-    assert [isinstance(one, LanguageError) for one in found] == [False, True, False, True, True, False]
-    assert found[5] == parse("drop feed B")[0]
-    assert isinstance(found[3], LanguageError)
-    assert found[3].column == script.index("creat ") + 1

@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedweir.errors import LanguageError
-from feedweir.language import check, format_predicate, format_statement, parse, parse_predicate, parse_search
+from feedweir.language import check, format_predicate, format_statement, parse, parse_search
+from feedweir.language.plan_builder import build
+from feedweir.language.plan_text import explain
 from feedweir.language.statements import Ask, CreateFeed
-from feedweir.plan import build, explain
 from tests.language.fuzzing import Mutator, try_statement
+from tests.language.reading import parse_predicate
 from tests.plan.made import World
 
 anything = st.text(max_size=80)

@@ -2,10 +2,11 @@
 
 from hypothesis import given, settings
 
-from feedweir.language import format_predicate, format_statement, parse, parse_predicate
-from feedweir.language.predicates import Predicate
+from feedweir.language import format_predicate, format_statement, parse
 from feedweir.language.statements import Statement
+from feedweir.plan.predicates import Predicate
 from tests.language.generated import predicates, statements
+from tests.language.reading import parse_predicate
 
 
 @given(predicates)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from feedweir.language import feeds_used, format_statement, parse
-from feedweir.language.statements import Ask, BlockJoin, CreateFeed, Named, PathBlock, Xscl
+from feedweir.language.queries import BlockJoin, Named, PathBlock, Xscl
+from feedweir.language.statements import Ask, CreateFeed
 
 PAIRS = [
     ("FROM a | b AS $x | (c)", "from a | b as $x | c"),
@@ -33,6 +34,8 @@ PAIRS = [
     ("explain feed A", "explain from A"),
     ("EXPLAIN PLAN", "explain plan"),
     ("explain plan A", "explain plan A"),
+    ("EXPLAIN JOINS", "explain joins"),
+    ("explain joins A", "explain joins A"),
     ("blog", "from blog"),
     ("S//a->x[b]//c", "from xscl { S//a->x[./b][.//c] }"),
     (

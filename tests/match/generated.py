@@ -18,6 +18,7 @@ from feedweir.plan.predicates import (
     FromFeeds,
     GraphPattern,
     Iri,
+    Matches,
     Not,
     Now,
     Or,
@@ -172,7 +173,45 @@ def graph_patterns(draw: st.DrawFn) -> GraphPattern:
     return GraphPattern(tuple(triples), tuple(draw(st.lists(constraints, max_size=1))) if bound else ())
 
 
-atoms |= tree_patterns() | graph_patterns()
+_pieces = st.sampled_from(
+    (
+        "a b",
+        "ab",
+        "abc b",
+        "straße",
+        "bc",
+        "BC",
+        "東京 a",
+        "1",
+        r"\d",
+        r"\w+",
+        ".",
+        "[ab]",
+        "[^a]",
+        "b*",
+        "c?",
+        " ",
+    )
+)
+
+
+@st.composite
+def regexes(draw: st.DrawFn) -> Matches:
+    """Expressions of which a piece is needed, one of several is, or none is."""
+    sequence = st.lists(_pieces, min_size=1, max_size=3).map("".join)
+    several = st.lists(sequence, min_size=1, max_size=3).map("|".join)
+    whole = draw(
+        several
+        | st.tuples(sequence, several, st.sampled_from(("", "?", "+", "{0,2}"))).map(
+            lambda parts: f"{parts[0]}(?:{parts[1]}){parts[2]}"
+        )
+    )
+    begun, ended = draw(st.sampled_from((("", ""), ("^", ""), ("", "$"), ("^(", ")$"), (r"\b", ""))))
+    flags = draw(st.sampled_from(("", "i", "s", "is")))
+    return Matches(draw(st.none() | st.sampled_from(TEXT_ATTRIBUTES)), begun + whole + ended, flags)
+
+
+atoms |= tree_patterns() | graph_patterns() | regexes()
 
 
 def _compound(parts: st.SearchStrategy[Predicate]) -> st.SearchStrategy[Predicate]:

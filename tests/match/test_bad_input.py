@@ -13,20 +13,19 @@ import pytest
 from feedweir.errors import CompiledSetError
 from feedweir.items.model import Enclosure, Item
 from feedweir.items.schema import ITEM_SCHEMA, batch_of
-from feedweir.items.text import analyse
 from feedweir.match import (
     CompiledSet,
     KeywordQueries,
     Work,
     apply_changes,
     compile_set,
-    create_segmented,
-    open_set,
+    write_version,
 )
 from feedweir.match.arrays import frozen
-from feedweir.match.dictionary import packed, packed_dictionary
-from feedweir.match.dictionary_kernels import look_up
-from feedweir.match.sealed import open_sealed
+from feedweir.match.sets.compiled_set import open_compiled
+from feedweir.match.sets.sealed import open_sealed
+from feedweir.match.words.dictionary import packed, packed_dictionary
+from feedweir.match.words.dictionary_kernels import look_up
 from feedweir.plan.predicates import (
     And,
     AtLeast,
@@ -41,6 +40,7 @@ from feedweir.plan.predicates import (
     TreePattern,
 )
 from feedweir.plan.query import Query
+from feedweir.text.analyser import analyse, analyse_raw
 from tests.match.test_matching import naive_pairs, pairs_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -52,7 +52,7 @@ def item(title: str, **more: object) -> Item:
 
 def compiled(directory: Path, *predicates: Predicate) -> CompiledSet:
     compile_set([Query(key, (), predicate) for key, predicate in enumerate(predicates)], directory / "set")
-    return open_set(directory / "set")
+    return open_compiled(directory / "set")
 
 
 def words(*terms: str) -> Contains:
@@ -76,7 +76,7 @@ def test_an_empty_link_is_a_link_wherever_the_plain_meaning_has_it_as_one(tmp_pa
     ]
     batch = [item("x", enclosures=(Enclosure(url=""),), extensions=(("m:x", ""),), links=("",)), item("y")]
     compile_set(asked, tmp_path / "set")
-    assert pairs_of(open_set(tmp_path / "set").match(batch_of(batch))) == naive_pairs(asked, batch)
+    assert pairs_of(open_compiled(tmp_path / "set").match(batch_of(batch))) == naive_pairs(asked, batch)
     assert naive_pairs(asked, batch) == [(0, 0), (0, 1)]
 
 
@@ -95,7 +95,7 @@ def test_a_normal_form_that_would_explode_is_bounded_and_noted_and_exact(tmp_pat
     choices = tuple(Or(tuple(words(f"{letter}{number}") for letter in "abcdefgh")) for number in range(40))
     opened = compiled(tmp_path, And(choices), AtLeast(20, choices))
     assert [(note.key, note.kind) for note in opened.notes] == [(0, "wide"), (1, "wide")]
-    assert "found by 8 and checked whole" in opened.notes[0].text
+    assert "found by 8 and then verified as a whole" in opened.notes[0].text
     assert keys(opened, item(" ".join(f"c{number}" for number in range(40)))) == [0, 1]
     assert keys(opened, item(" ".join(f"c{number}" for number in range(20)))) == [1]
     assert keys(opened, item(" ".join(f"c{number}" for number in range(19)))) == []
@@ -170,7 +170,7 @@ def test_words_that_collide_in_the_hash_stay_apart() -> None:
 
 def test_no_two_short_words_have_one_hash() -> None:
     """What lets equal hashes of up to eight bytes stand for equal words: a length is no byte of UTF-8."""
-    from feedweir.items.text_kernels import SHORT_MARK
+    from feedweir.text.text_kernels import SHORT_MARK
 
     text = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x110000)])).encode()
     assert set(text).isdisjoint(range(SHORT_MARK, SHORT_MARK + 8))
@@ -182,7 +182,7 @@ def test_an_item_that_matches_two_hundred_thousand_subscriptions_reports_them_al
         [["storm"] if key % 2 else ["storm", "coast"] for key in range(n)], pa.list_(pa.string())
     )
     compile_set(KeywordQueries(pa.array(np.arange(n)), lists), tmp_path / "set")
-    found = open_set(tmp_path / "set").match(batch_of([item("calm"), item("a storm at the coast")]))
+    found = open_compiled(tmp_path / "set").match(batch_of([item("calm"), item("a storm at the coast")]))
     assert (found.rows == 1).all()
     assert np.array_equal(found.keys, np.arange(n))
 
@@ -192,7 +192,7 @@ def test_columns_and_objects_mean_the_same(tmp_path: Path) -> None:
     compile_set(KeywordQueries(pa.array(range(6), pa.int64()), pa.array(terms)), tmp_path / "columns")
     objects = [Query(key, (), words(*some)) for key, some in enumerate(terms)]
     batch = [item("a b c"), item("b a x"), item("c")]
-    found = open_set(tmp_path / "columns").match(batch_of(batch))
+    found = open_compiled(tmp_path / "columns").match(batch_of(batch))
     assert pairs_of(found) == naive_pairs(objects, batch)
 
 
@@ -204,7 +204,7 @@ def test_a_damaged_set_is_refused_and_can_be_rebuilt(tmp_path: Path, name: str) 
     data[len(data) // 2] ^= 0xFF
     path.write_bytes(data)
     with pytest.raises(CompiledSetError):
-        open_set(tmp_path / "set")
+        open_compiled(tmp_path / "set")
     assert keys(compiled(tmp_path, words("a")), item("a")) == [0]
 
 
@@ -224,9 +224,9 @@ def test_a_set_that_lacks_a_file_or_is_none_is_refused(tmp_path: Path) -> None:
     compiled(tmp_path, words("a"))
     (tmp_path / "set" / "index.arrays").unlink()
     with pytest.raises(CompiledSetError, match="lacks"):
-        open_set(tmp_path / "set")
+        open_compiled(tmp_path / "set")
     with pytest.raises(CompiledSetError, match="not a compiled set"):
-        open_set(tmp_path / "nothing")
+        open_compiled(tmp_path / "nothing")
 
 
 def test_a_failed_compilation_leaves_the_old_set(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_a_failed_compilation_leaves_the_old_set(tmp_path: Path) -> None:
 
     with pytest.raises(RuntimeError):
         compile_set(broken(), tmp_path / "set")  # type: ignore[arg-type]
-    assert keys(open_set(tmp_path / "set"), item("a b")) == [0]
+    assert keys(open_compiled(tmp_path / "set"), item("a b")) == [0]
     assert [path.name for path in tmp_path.iterdir()] == ["set"]
 
 
@@ -274,14 +274,15 @@ def test_compilation_is_deterministic_and_tells_its_progress(tmp_path: Path) -> 
 
 
 def test_tokens_of_queries_and_items_are_those_of_the_one_analyser() -> None:
-    import feedweir.match.facts
-    import feedweir.match.keywords
+    import feedweir.match.index.keywords
+    import feedweir.match.matching.batch_facts
 
-    assert feedweir.match.facts.analyse is analyse is feedweir.match.keywords.analyse
+    assert feedweir.match.index.keywords.analyse is analyse
+    assert feedweir.match.matching.batch_facts.analyse_raw is analyse_raw
 
 
 def test_changes_to_a_damaged_version_are_refused(tmp_path: Path) -> None:
-    create_segmented(tmp_path / "set", [Query(1, (), words("a"))])
+    write_version(tmp_path / "set", 1, [Query(1, (), words("a"))])
     (tmp_path / "set" / "versions" / "1" / "manifest.json").write_text("{}")
     with pytest.raises(CompiledSetError):
         apply_changes(tmp_path / "set", [Query(2, (), words("b"))])

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from feedweir.errors import CompiledSetError
 from feedweir.items.model import Item
 from feedweir.items.schema import batch_of
-from feedweir.match import Work, apply_changes, create_segmented, matches, open_version, prepare_merge
+from feedweir.match import Work, apply_changes, matches, open_version, prepare_merge, write_version
 from feedweir.match.arrays import frozen
-from feedweir.match.changes import PreparedMerge, finish_merge
-from feedweir.match.pair_kernels import REMOVED, in_order, merge_pairs
-from feedweir.match.segments import opened_segment
+from feedweir.match.matching.pair_kernels import REMOVED, in_order, merge_pairs
+from feedweir.match.sets.segments import opened_segment
+from feedweir.match.sets.set_changes import PreparedMerge
 from feedweir.plan.query import Query
 from tests.match.generated import items, queries
 from tests.match.test_matching import naive_pairs, pairs_of
@@ -39,7 +39,7 @@ def test_changes_and_merges_that_overlap_answer_as_the_queries_of_the_moment(
 ) -> None:
     with TemporaryDirectory() as directory:
         root = Path(directory) / "set"
-        create_segmented(root, first)
+        write_version(root, 1, first)
         wanted, merge = first, None
         for step in steps:
             wanted, merge = _taken(root, step, wanted, merge)
@@ -56,7 +56,7 @@ def _taken(
         return wanted, prepare_merge(root) if merge is None else merge
     if step == "finish":
         if merge is not None:
-            finish_merge(root, merge)
+            apply_changes(root, prepared=merge)
         return wanted, None
     added, removed = step if isinstance(step, tuple) else ([], [])
     if step == "finish with a change":
@@ -96,7 +96,7 @@ def test_segments_together_do_the_work_of_each_and_no_pairs_are_copied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "set"
-    create_segmented(root, [word_query(key, f"w{key % 7}") for key in range(8000)])
+    write_version(root, 1, [word_query(key, f"w{key % 7}") for key in range(8000)])
     for number in (0, 1):
         size = 200 if number == 0 else 5
         first = 10_000 + 1000 * number
@@ -122,7 +122,7 @@ def test_segments_together_do_the_work_of_each_and_no_pairs_are_copied(
 
 def test_a_small_segment_that_was_damaged_is_not_written_anew_under_another_name(tmp_path: Path) -> None:
     root = tmp_path / "set"
-    create_segmented(root, [word_query(key, "a") for key in range(100)])
+    write_version(root, 1, [word_query(key, "a") for key in range(100)])
     changed = apply_changes(root, [word_query(200, "b")])
     small = root / "segments" / changed.segments[-1].name / "queries.arrow"
     data = bytearray(small.read_bytes())

@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedweir.errors import WorkError
-from feedweir.items.graph import triples_of
 from feedweir.items.model import Item
 from feedweir.items.schema import batch_of
-from feedweir.match import compile_set, open_set
-from feedweir.match.compiled import compiled_in_memory
-from feedweir.match.effort import MAX_STEPS, Effort
-from feedweir.match.graphs import has_subgraph
-from feedweir.match.meaning import Reading, holds
-from feedweir.match.store import table_of
+from feedweir.items.triples import triples_of
+from feedweir.match import compile_set
+from feedweir.match.meaning.effort import MAX_STEPS, Effort
+from feedweir.match.meaning.graph_search import has_subgraph
+from feedweir.match.meaning.item_meaning import Reading, holds
+from feedweir.match.sets.compiled_set import compiled_in_memory, open_compiled
+from feedweir.match.sets.query_store import table_of
 from feedweir.plan.predicates import (
     And,
     Constant,
@@ -70,7 +70,7 @@ def title(word: str) -> Contains:
 def test_a_hostile_query_on_a_hostile_item_is_named_and_the_others_are_answered(tmp_path: Path) -> None:
     asked: list[Predicate] = [friends(8), title("river"), Not(friends(8)), And((title("river"), friends(7)))]
     compile_set([Query(key, (), predicate) for key, predicate in enumerate(asked)], tmp_path / "set")
-    found = open_set(tmp_path / "set").match(batch_of([HOSTILE, PLAIN]))
+    found = open_compiled(tmp_path / "set").match(batch_of([HOSTILE, PLAIN]))
     pairs = set(zip(found.rows.tolist(), found.keys.tolist(), strict=True))
     assert pairs == {(0, 1), (0, 3), (1, 1), (1, 2)}, (
         "what could not be judged is no match, nor is its opposite"
@@ -86,7 +86,7 @@ def test_what_others_asked_before_changes_no_answer() -> None:
     alone, after = Reading(PLAIN), Reading(PLAIN)
     assert not holds(costly, after)
     for reading in (alone, after):
-        assert not holds(twice, reading.rested())
+        assert not holds(twice, reading.for_next_query())
     assert alone.effort.spent == after.effort.spent > 0
 
 
@@ -94,11 +94,11 @@ def test_a_query_of_many_costly_parts_has_no_more_steps_than_any(monkeypatch: py
     parts = [Not(GraphPattern((*friends(3).triples, *friends(2).triples[:1] * n), ())) for n in range(1, 6)]
     reading = Reading(PLAIN)
     assert holds(parts[0], reading)
-    monkeypatch.setattr("feedweir.match.meaning.Effort", lambda: Effort(3 * spent))
+    monkeypatch.setattr("feedweir.match.meaning.item_meaning.Effort", lambda: Effort(3 * spent))
     spent = reading.effort.spent
-    assert holds(parts[0], reading.rested())
+    assert holds(parts[0], reading.for_next_query())
     with pytest.raises(WorkError, match="steps"):
-        holds(And(tuple(parts)), reading.rested())
+        holds(And(tuple(parts)), reading.for_next_query())
 
 
 def test_triples_that_share_no_variable_are_judged_apart() -> None:

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from feedweir.errors import CompiledSetError
 from feedweir.items.model import Item
 from feedweir.items.schema import batch_of
-from feedweir.match import CompiledSet, Span, compile_set, open_set
-from feedweir.match.store import whole_predicate
+from feedweir.match import CompiledSet, Span, compile_set
+from feedweir.match.sets.compiled_set import open_compiled
+from feedweir.match.sets.query_store import whole_predicate
 from feedweir.plan.predicates import And, Compare, Contains, Extends, FromFeeds, Not, Or, Predicate, Term
 from feedweir.plan.query import Query
 from tests.match.generated import items, queries
@@ -34,7 +35,7 @@ ITEM = Item(
 def compiled(*asked: Query) -> CompiledSet:
     with TemporaryDirectory() as directory:
         compile_set(asked, Path(directory) / "set")
-        return open_set(Path(directory) / "set")
+        return open_compiled(Path(directory) / "set")
 
 
 def words(*terms: str, attribute: str | None = None) -> Contains:

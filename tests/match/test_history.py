@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from feedweir.items.model import Item
 from feedweir.items.schema import batch_of
-from feedweir.match.history import look_back
-from feedweir.plan.predicates import Contains, Term
+from feedweir.match.lookback import look_back
+from feedweir.plan.predicates import Contains, Predicate, Term
 from feedweir.plan.query import Query
+from tests import naive
+from tests.match import generated
+from tests.match.generated import predicates
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 STORM = Query(1, (), Contains(None, (Term("storm"),), 1))
@@ -58,10 +66,28 @@ def test_what_is_taken_away_while_it_is_searched_is_searched_all_the_same(tmp_pa
     assert (found.found, found.searched, found.skipped) == (15, 30, ())
 
 
-def test_the_search_can_be_bounded(tmp_path: Path) -> None:
-    found = look_back(STORM, stored(tmp_path), limit=50, max_searched=10)
-    assert found.searched == 10
-    assert [item.seq for item in found.items] == [29, 27, 25, 23, 21]
+def test_whole_items_come_back_though_a_query_reads_little(tmp_path: Path) -> None:
+    item = Item(
+        source="s", identity="1", seq=1, title="storm", arrived=START, raw="<item/>", categories=("sea",)
+    )
+    pq.write_table(pa.Table.from_batches([batch_of([item])]), tmp_path / "one.parquet")
+    assert look_back(STORM, [tmp_path / "one.parquet"]).items == (item,)
+
+
+@given(predicates, st.lists(generated.items(), max_size=6))
+@settings(max_examples=60, deadline=None)
+def test_a_search_finds_what_the_plain_meaning_of_its_query_finds(
+    predicate: Predicate, some: list[Item]
+) -> None:
+    numbered = [replace(item, seq=seq) for seq, item in enumerate(some)]
+    with TemporaryDirectory() as directory:
+        path = Path(directory) / "one.parquet"
+        pq.write_table(pa.Table.from_batches([batch_of(numbered)]), path, row_group_size=2)
+        found = look_back(Query(1, (), predicate), [path], limit=2)
+    wanted = [item for item in reversed(numbered) if naive.holds(predicate, item)]
+    assert found.items == tuple(wanted[:2])
+    assert (found.found, found.searched) == (len(wanted), len(numbered))
+    assert found.per_day == tuple(sorted(Counter(item.arrived.date() for item in wanted).items()))
 
 
 def test_a_damaged_file_is_named_and_the_rest_is_searched(tmp_path: Path) -> None:

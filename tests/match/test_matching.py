@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 from feedweir.items.model import Item
 from feedweir.items.schema import batch_of
-from feedweir.match import CompiledSet, Matches, compile_set, open_set
-from feedweir.match.meaning import holds as holds_in_meaning
-from feedweir.match.store import whole_predicate
+from feedweir.match import CompiledSet, Matches, compile_set
+from feedweir.match.meaning.item_meaning import holds as holds_in_meaning
+from feedweir.match.sets.compiled_set import open_compiled
+from feedweir.match.sets.query_store import whole_predicate
+from feedweir.plan.predicate_wire import predicate_from_json, predicate_to_json
 from feedweir.plan.predicates import And, AtLeast, Contains, Not, Predicate, Term
 from feedweir.plan.query import Query
-from feedweir.plan.wire import predicate_from_json, predicate_to_json
 from tests.match.generated import START, items, predicates, queries
 from tests.naive import holds
 
@@ -45,7 +46,7 @@ def naive_pairs(asked: Iterable[Query], batch: Sequence[Item]) -> list[tuple[int
 def compiled(asked: Iterable[Query]) -> CompiledSet:
     with TemporaryDirectory() as directory:
         compile_set(asked, Path(directory) / "set")
-        return open_set(Path(directory) / "set")
+        return open_compiled(Path(directory) / "set")
 
 
 @quick

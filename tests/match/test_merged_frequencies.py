@@ -9,12 +9,12 @@ from typing import Any, cast
 
 import pytest
 
-from feedweir.engine.sets import change_set, install_set, open_installed, unplanned
+from feedweir.compile import merges as merging
+from feedweir.compile.recent_frequencies import RecentFrequencies
 from feedweir.items.model import Item
 from feedweir.items.schema import batch_of
-from feedweir.keeper import merging
-from feedweir.keeper.lately import Lately
-from feedweir.match import Frequencies, apply_changes, create_segmented, merge
+from feedweir.match import Frequencies, apply_changes, prepare_merge, write_version
+from feedweir.pipeline.sets import change_set, install_set, open_installed, unplanned
 from feedweir.plan.predicates import And, Compare, Contains, Predicate, Term
 from feedweir.plan.query import Query
 
@@ -42,9 +42,9 @@ def test_after_a_merge_queries_are_found_by_what_was_seen_least(
     tmp_path: Path, seen: Frequencies, rare: str
 ) -> None:
     other = COASTS if seen is STORMS else STORMS
-    before = create_segmented(tmp_path / "set", ASKED[:1], frequencies=other)
+    before = write_version(tmp_path / "set", 1, ASKED[:1], frequencies=other)
     changed = apply_changes(tmp_path / "set", ASKED[1:], frequencies=other)
-    merged = merge(tmp_path / "set", frequencies=seen)
+    merged = apply_changes(tmp_path / "set", prepared=prepare_merge(tmp_path / "set", frequencies=seen))
     assert len(merged.segments) == 1
     assert all(rare not in name for name in finders(changed))
     assert all(rare in name for name in finders(merged))
@@ -71,7 +71,7 @@ def test_a_merge_beside_the_batches_looks_at_the_newest_items_itself(
     install_set(tmp_path, 1, ASKED, frequencies=COASTS)
     change_set(tmp_path, 1, 2, [both(3)], [], frequencies=COASTS)
     merges, looking = merging.Merges(), Looking(STORMS)
-    assert merges.begin(tmp_path, 2, unplanned, cast(Lately, looking))
+    assert merges.begin(tmp_path, 2, unplanned, cast(RecentFrequencies, looking))
     merges.wait()
     change_set(tmp_path, 2, 3, [], [], prepared=merges.take())
     assert all("storm" in name for name in finders(open_installed(tmp_path, 2)))

@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 from feedweir.errors import CompiledSetError
 from feedweir.items.model import Enclosure, Item
 from feedweir.items.schema import batch_of
-from feedweir.items.text import fold
-from feedweir.match import compile_set, open_set
+from feedweir.match import compile_set
 from feedweir.match.atoms import Axis, Ordered, Within
-from feedweir.match.compiled import compiled_in_memory
-from feedweir.match.meaning import compares
-from feedweir.match.orders import (
+from feedweir.match.meaning.item_meaning import compares
+from feedweir.match.ranges.value_order import (
     bounds_of,
     exact_number,
     number_bounds,
@@ -27,11 +25,13 @@ from feedweir.match.orders import (
     stored_order,
     text_orders,
 )
-from feedweir.match.sealed import FORMAT
-from feedweir.match.store import table_of
+from feedweir.match.sets.compiled_set import compiled_in_memory, open_compiled
+from feedweir.match.sets.query_store import table_of
+from feedweir.match.sets.sealed import FORMAT
 from feedweir.plan.predicates import And, Compare, Comparison, Contains, Not, Or, Predicate, Term
 from feedweir.plan.query import Query
-from tests.engine.test_planning import WAYS, trees_of
+from feedweir.text.analyser import fold
+from tests.compile.test_planning import WAYS, trees_of
 from tests.match.test_matching import compiled, naive_pairs, pairs_of
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -176,7 +176,7 @@ def test_what_found_a_comparison_has_a_name_and_nothing_is_costly(
     predicate: Predicate, name: str, tmp_path: Path
 ) -> None:
     compile_set([Query(1, (), predicate)], tmp_path / "set")
-    opened = open_set(tmp_path / "set")
+    opened = open_compiled(tmp_path / "set")
     told = opened.explain(rated(5), 1)
     assert (told.is_match, told.candidate_by) == (True, name)
     assert not [note for note in opened.notes if note.kind == "costly"]
@@ -223,6 +223,6 @@ def test_a_set_of_an_older_format_is_refused_and_can_be_made_again(tmp_path: Pat
     manifest = tmp_path / "set" / "manifest.json"
     manifest.write_text(manifest.read_text().replace(f'"format": {FORMAT}', f'"format": {FORMAT - 1}'))
     with pytest.raises(CompiledSetError, match=f"has format {FORMAT - 1}, not {FORMAT}"):
-        open_set(tmp_path / "set")
+        open_compiled(tmp_path / "set")
     compile_set(asked, tmp_path / "set")
-    assert open_set(tmp_path / "set").match(batch_of([rated(5)])).keys.tolist() == [1]
+    assert open_compiled(tmp_path / "set").match(batch_of([rated(5)])).keys.tolist() == [1]

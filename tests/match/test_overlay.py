@@ -13,19 +13,13 @@ from hypothesis import strategies as st
 
 from feedweir.items.model import Item
 from feedweir.items.schema import batch_of
-from feedweir.match import (
-    Counters,
-    SegmentedSet,
-    apply_changes,
-    changes,
-    create_segmented,
-    open_version,
-    ways,
-)
+from feedweir.match import Counters, SegmentedSet, apply_changes, open_version, write_version
 from feedweir.match.arrays import frozen
-from feedweir.match.pair_kernels import REMOVED, in_order
-from feedweir.match.parts import joined
-from feedweir.match.segments import opened_segment
+from feedweir.match.matching import strategies
+from feedweir.match.matching.answer_parts import joined
+from feedweir.match.matching.pair_kernels import REMOVED, in_order
+from feedweir.match.sets import set_changes
+from feedweir.match.sets.segments import opened_segment
 from feedweir.plan.predicates import And, AtLeast, Compare, Contains, Not, Or, Predicate, Term
 from feedweir.plan.query import Query
 from tests.match.generated import SOURCES, WORDS, comparisons, items, queries
@@ -86,9 +80,9 @@ def test_what_is_laid_over_a_set_of_any_queries_is_found_as_its_plain_meaning_sa
     first: list[Query], later: list[tuple[list[Query], list[int]]], batch: list[Item], limit: int
 ) -> None:
     with TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(changes, "_MUCH_LARGER", 0)  # every change stays a segment of its own
+        patch.setattr(set_changes, "_MUCH_LARGER", 0)  # every change stays a segment of its own
         root, wanted = Path(directory) / "set", first
-        create_segmented(root, first)
+        write_version(root, 1, first)
         for added, removed in later:
             wanted = [query for query in wanted if query.key not in removed] + added
             apply_changes(root, added, removed)
@@ -114,8 +108,8 @@ def but_not(key: int, word: str, other: str) -> Query:
 
 def walks(changed: SegmentedSet, batch: list[Item], patch: pytest.MonkeyPatch) -> int:
     calls: list[Any] = []
-    whole = ways.match_rows
-    patch.setattr(ways, "match_rows", lambda *arguments: (calls.append(1), whole(*arguments))[1])
+    whole = strategies.match_rows
+    patch.setattr(strategies, "match_rows", lambda *arguments: (calls.append(1), whole(*arguments))[1])
     changed.match(batch_of(batch))
     return len(calls)
 
@@ -124,8 +118,8 @@ def test_one_walk_finds_what_small_segments_want_unless_they_ask_where_words_sta
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root, batch = tmp_path / "set", news("w1 w2 new", "w3")
-    monkeypatch.setattr(changes, "_MUCH_LARGER", 0)
-    create_segmented(root, [word_query(key, f"w{key}") for key in range(9)])
+    monkeypatch.setattr(set_changes, "_MUCH_LARGER", 0)
+    write_version(root, 1, [word_query(key, f"w{key}") for key in range(9)])
     long = Query(20, ("s",), Contains(None, tuple(Term(f"w{n}") for n in range(12)), 12))
     apply_changes(root, [word_query(10, "new"), long, but_not(13, "w2", "w9")], [2])
     changed = apply_changes(root, [word_query(11, "new"), word_query(-1, "w1"), but_not(12, "w1", "w3")])

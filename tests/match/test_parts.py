@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from feedweir.items.model import Item
 from feedweir.items.schema import batch_of
-from feedweir.match import CompiledSet, Counters, KeywordQueries, Matches, apply_changes, create_segmented
-from feedweir.match.compiled import compiled_in_memory
-from feedweir.match.factored import SourceTree
-from feedweir.match.parts import joined
-from feedweir.match.store import table_of
+from feedweir.match import CompiledSet, Counters, KeywordQueries, Matches, apply_changes, write_version
+from feedweir.match.index.filter_forest import SourceTree
+from feedweir.match.matching.answer_parts import joined
+from feedweir.match.sets.compiled_set import compiled_in_memory
+from feedweir.match.sets.query_store import table_of
 from feedweir.plan.predicates import And, Contains, Similar, Term
 from feedweir.plan.query import Query
-from tests.engine.test_planning import WAYS, trees_of
+from tests.compile.test_planning import WAYS, trees_of
 from tests.match.generated import items, queries
 from tests.match.test_matching import naive_pairs, pairs_of
 
@@ -71,7 +71,7 @@ def test_parts_of_a_set_of_segments_are_those_of_its_queries(
 ) -> None:
     with TemporaryDirectory() as directory:
         root = Path(directory) / "set"
-        create_segmented(root, first)
+        write_version(root, 1, first)
         changed = apply_changes(root, added, removed)
         kept = [query for query in first if query.key not in removed]
         parts = in_parts(changed, batch_of(batch), limit)
@@ -126,7 +126,7 @@ def test_what_was_removed_from_a_large_segment_is_in_no_part(tmp_path: Path, lim
     def wanting(key: int, owner: str = "") -> Query:
         return Query(key, (), Contains(None, (Term("storm"),), 1), owner)
 
-    create_segmented(tmp_path / "set", [wanting(key, "ann" if key % 2 else "bob") for key in range(100)])
+    write_version(tmp_path / "set", 1, [wanting(key, "ann" if key % 2 else "bob") for key in range(100)])
     changed = apply_changes(tmp_path / "set", [wanting(200)], [3, 4])
     assert any(len(segment.removed) for segment in changed.segments)
     batch, kept = news("calm", "storm"), [key for key in range(100) if key not in (3, 4)]

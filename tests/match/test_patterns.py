@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feedweir.items.graph import triples_of
 from feedweir.items.model import Item
 from feedweir.items.namespaces import NAMESPACES
-from feedweir.match import patterns
-from feedweir.match.meaning import Reading, holds
+from feedweir.items.triples import triples_of
+from feedweir.match.meaning import item_patterns
+from feedweir.match.meaning.item_meaning import Reading, holds
 from feedweir.plan.predicates import (
     And,
     Comparison,
@@ -35,13 +35,13 @@ def pattern() -> GraphPattern:
 
 def test_equal_patterns_of_an_item_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Item] = []
-    real = patterns.triples_of
+    real = item_patterns.triples_of
 
     def counting(item: Item) -> object:
         made.append(item)
         return real(item)
 
-    monkeypatch.setattr(patterns, "triples_of", counting)
+    monkeypatch.setattr(item_patterns, "triples_of", counting)
     reading = Reading(ITEM)
     answers = [holds(And((pattern(), Not(Not(pattern())))), reading) for _ in range(50)]
     assert len(set(answers)) == 1

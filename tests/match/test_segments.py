@@ -17,16 +17,15 @@ from feedweir.items.model import Item
 from feedweir.items.schema import batch_of
 from feedweir.match import (
     Counters,
+    SegmentedSet,
     apply_changes,
-    create_segmented,
-    merge,
-    open_set,
     open_version,
     prune,
     versions_of,
+    write_version,
 )
-from feedweir.match.changes import finish_merge, prepare_merge
-from feedweir.match.parts import joined
+from feedweir.match.matching.answer_parts import joined
+from feedweir.match.sets.set_changes import prepare_merge
 from feedweir.plan.predicates import Contains, Term
 from feedweir.plan.query import Query
 from tests.match.generated import items, queries
@@ -65,13 +64,13 @@ def test_every_version_answers_everyone_and_each_owner_as_its_queries_do(
 ) -> None:
     with TemporaryDirectory() as directory:
         root = Path(directory) / "set"
-        create_segmented(root, first)
+        write_version(root, 1, first)
         wanted, known = first, {1: first}
         for added, removed in later:
             wanted = [query for query in wanted if query.key not in removed] + added
             known[apply_changes(root, added, removed).version] = wanted
         if is_merged:
-            known[merge(root).version] = wanted
+            known[apply_changes(root, prepared=prepare_merge(root)).version] = wanted
         for version, queries_then in known.items():
             opened = open_version(root, version)
             assert pairs_of(opened.match(batch_of(batch))) == naive_pairs(queries_then, batch)
@@ -83,7 +82,7 @@ def test_every_version_answers_everyone_and_each_owner_as_its_queries_do(
 def test_an_owner_no_longer_gets_what_was_removed_beside_a_large_segment(tmp_path: Path) -> None:
     root = tmp_path / "set"
     owned = [replace(word_query(key, "a"), owner="ann" if key % 2 else "bob") for key in range(100)]
-    create_segmented(root, owned)
+    write_version(root, 1, owned)
     changed = apply_changes(root, [replace(word_query(200, "a"), owner="ann")], [1, 2])
     assert any(len(segment.removed) for segment in changed.segments)
     batch = batch_of(news("a"))
@@ -94,31 +93,35 @@ def test_an_owner_no_longer_gets_what_was_removed_beside_a_large_segment(tmp_pat
 
 def test_changes_while_a_merge_runs_are_kept(tmp_path: Path) -> None:
     root = tmp_path / "set"
-    create_segmented(root, [word_query(1, "a"), word_query(2, "b")])
+    write_version(root, 1, [word_query(1, "a"), word_query(2, "b")])
     apply_changes(root, [word_query(3, "c")], [])
     prepared = prepare_merge(root)
     apply_changes(root, [word_query(4, "a"), word_query(1, "d")], [1, 3])
-    finished = finish_merge(root, prepared)
+    finished = apply_changes(root, prepared=prepared)
     assert len(finished.segments) == 2
     assert pairs_of(finished.match(batch_of(news("a b c", "d")))) == [(0, 2), (0, 4), (1, 1)]
 
 
-def test_of_two_merges_at_once_the_second_is_refused(tmp_path: Path) -> None:
+def parts_of(opened: SegmentedSet) -> list[tuple[str, int, list[int]]]:
+    return [(one.name, one.size, one.removed.tolist()) for one in opened.segments]
+
+
+def test_of_two_merges_at_once_the_second_changes_nothing(tmp_path: Path) -> None:
     root = tmp_path / "set"
-    create_segmented(root, [word_query(1, "a")])
+    write_version(root, 1, [word_query(1, "a")])
     one, other = prepare_merge(root), prepare_merge(root)
-    finish_merge(root, one)
-    with pytest.raises(CompiledSetError, match="merged by another"):
-        finish_merge(root, other)
+    apply_changes(root, prepared=one)
+    merged = parts_of(open_version(root))
+    assert parts_of(apply_changes(root, prepared=other)) == merged
 
 
 def test_small_segments_are_merged_so_that_few_stay(tmp_path: Path) -> None:
     root = tmp_path / "set"
-    create_segmented(root, [word_query(key, f"w{key}") for key in range(100)])
+    write_version(root, 1, [word_query(key, f"w{key}") for key in range(100)])
     for key in range(100, 140):
         apply_changes(root, [word_query(key, f"w{key}")], [])
     assert len(open_version(root).segments) <= 8
-    assert pairs_of(open_set(root).match(batch_of(news("w3 w99 w100 w139")))) == [
+    assert pairs_of(open_version(root).match(batch_of(news("w3 w99 w100 w139")))) == [
         (0, 3),
         (0, 99),
         (0, 100),
@@ -128,7 +131,7 @@ def test_small_segments_are_merged_so_that_few_stay(tmp_path: Path) -> None:
 
 def test_a_worker_keeps_its_version_while_newer_ones_appear_and_pruning_is_explicit(tmp_path: Path) -> None:
     root = tmp_path / "set"
-    old = create_segmented(root, [word_query(1, "a")])
+    old = write_version(root, 1, [word_query(1, "a")])
     apply_changes(root, [word_query(2, "a")], [1])
     assert pairs_of(old.match(batch_of(news("a")))) == [(0, 1)]
     assert pairs_of(open_version(root, 1).match(batch_of(news("a")))) == [(0, 1)]
@@ -141,7 +144,7 @@ def test_a_worker_keeps_its_version_while_newer_ones_appear_and_pruning_is_expli
 
 def test_counters_add_up_to_the_totals_over_all_segments(tmp_path: Path) -> None:
     root = tmp_path / "set"
-    create_segmented(root, [word_query(key, f"w{key % 7}") for key in range(30)])
+    write_version(root, 1, [word_query(key, f"w{key % 7}") for key in range(30)])
     changed = apply_changes(root, [Query(50, (), Contains(None, (Term("w1 w2"),), 1))], [3])
     counters = Counters()
     batch = batch_of(news("w1 w2", "w3", "w2 w1"))
@@ -159,7 +162,7 @@ def test_counters_add_up_to_the_totals_over_all_segments(tmp_path: Path) -> None
 def test_what_was_pruned_is_not_kept_open(tmp_path: Path) -> None:
     root = tmp_path / "set"
     batch = batch_of(news("flood"))
-    create_segmented(root, [word_query(1, "flood")]).match(batch)
+    write_version(root, 1, [word_query(1, "flood")]).match(batch)
     for key in range(2, 6):
         apply_changes(root, [word_query(key, "flood")], [key - 1]).match(batch)
         prune(root, keep=[])

@@ -7,7 +7,7 @@ from typing import Any
 
 from lxml import etree
 
-from feedweir.match.trees.steps import number_of
+from feedweir.match.trees.tree_codes import number_of
 from feedweir.plan.predicates import PatternNode, TreePattern
 
 

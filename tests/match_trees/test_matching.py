@@ -36,7 +36,7 @@ def test_a_batch_is_answered_as_its_documents_are_however_it_is_cut(
 ) -> None:
     trees = compile_trees(chosen)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("feedweir.match.trees.compiled._CHUNK_BYTES", cut)
+        patch.setattr("feedweir.match.trees.tree_set._CHUNK_BYTES", cut)
         found = trees.matches_of([tree_of(root) for root in roots])
     assert [found.of(place).tolist() for place in range(len(roots))] == [
         by_lxml(chosen, root) for root in roots
@@ -44,8 +44,8 @@ def test_a_batch_is_answered_as_its_documents_are_however_it_is_cut(
 
 
 def test_what_is_found_is_written_down_in_several_goes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("feedweir.match.trees.compiled._ROOM", 1)
-    trees = compile_trees([TreePattern(limb(name, axis="//")) for name in ("a", "b", "*")])
+    monkeypatch.setattr("feedweir.match.trees.tree_set._ROOM", 1)
+    trees = compile_trees([TreePattern(step(name, axis="//")) for name in ("a", "b", "*")])
     documents = [tree_of(xml) for xml in ("<a><b/></a>", "<b/>", "<c/>", "<a/>")]
     found = trees.matches_of(documents * 50)
     expected = [[0, 1, 2], [1, 2], [2], [0, 2]] * 50
@@ -71,14 +71,14 @@ def test_forgetting_never_changes_an_answer(chosen: list[TreePattern], roots: li
     assert [trees.matches(root).tolist() for root in roots] == [by_lxml(chosen, root) for root in roots]
 
 
-def limb(name: str, *below: PatternNode, axis: Any = "/", equals: str | None = None) -> PatternNode:
+def step(name: str, *below: PatternNode, axis: Any = "/", equals: str | None = None) -> PatternNode:
     return PatternNode(axis, name, below, "", None if equals is None else "=", equals)
 
 
 def test_branches_side_by_side_at_different_depths_are_each_verified() -> None:
-    first = limb("b", limb("c", limb("x"), limb("y")))
-    second = limb("b", limb("c", limb("d", limb("x"), limb("z"))))
-    wanted = TreePattern(limb("a", first, second))
+    first = step("b", step("c", step("x"), step("y")))
+    second = step("b", step("c", step("d", step("x"), step("z"))))
+    wanted = TreePattern(step("a", first, second))
     half = "<a><b><c><x/><y/></c><c><d><x/></d><d><z/></d></c></b></a>"
     whole = "<a><b><c><x/><y/></c><c><d><x/></d><d><z/><x/></d></c></b></a>"
     trees = compile_trees([wanted])
@@ -86,9 +86,9 @@ def test_branches_side_by_side_at_different_depths_are_each_verified() -> None:
 
 
 def test_nodes_within_nodes_are_not_tried_again_and_again() -> None:
-    wanted = limb("x", axis="//")
+    wanted = step("x", axis="//")
     for _ in range(20):
-        wanted = limb("a", wanted, limb("b", axis="//"), axis="//")
+        wanted = step("a", wanted, step("b", axis="//"), axis="//")
     deep = "<a>" * 200 + "<b/>" + "</a>" * 200
     assert compile_trees([TreePattern(wanted)]).matches(f"<r>{deep}<c><x/></c></r>").tolist() == []
     assert compile_trees([TreePattern(wanted)]).matches(
@@ -156,9 +156,9 @@ def test_a_value_is_what_was_written_whatever_its_characters(parts: list[str]) -
     inside = etree.SubElement(root, "b")
     inside.text, inside.tail = text, text
     wanted = [
-        TreePattern(limb("a", limb("@k", equals=text))),
-        TreePattern(limb("a", equals=text * 3)),
-        TreePattern(limb("b", axis="//", equals=text)),
+        TreePattern(step("a", step("@k", equals=text))),
+        TreePattern(step("a", equals=text * 3)),
+        TreePattern(step("b", axis="//", equals=text)),
     ]
     assert compile_trees(wanted).matches(root).tolist() == [0, 1, 2]
 
@@ -168,8 +168,8 @@ def test_sections_and_references_that_were_left_alone_are_read_too() -> None:
     xml = '<a xmlns:p="urn:p" p:k="1&amp;2">x&nbsp;y<b>&foo;q<!--c-->r<?i x?>s</b>t<![CDATA[<z>&]]>u<c/>w</a>'
     root = etree.fromstring(xml, parser)
     wanted = [
-        TreePattern(limb("a", limb("@p:k", equals="1&2"), limb("c"), equals=root.xpath("string()"))),
-        TreePattern(limb("a", limb("b", equals="qrs"))),
+        TreePattern(step("a", step("@p:k", equals="1&2"), step("c"), equals=root.xpath("string()"))),
+        TreePattern(step("a", step("b", equals="qrs"))),
     ]
     assert compile_trees(wanted).matches(root).tolist() == by_lxml(wanted, root) == [0, 1]
     among = compile_trees(wanted).matches_of([tree_of(one) for one in ("<a/>", root, "<a><b>qrs</b></a>")])
@@ -178,18 +178,18 @@ def test_sections_and_references_that_were_left_alone_are_read_too() -> None:
 
 def test_declared_namespaces_are_not_attributes() -> None:
     xml = '<a xmlns="urn:a" xmlns:p="urn:p"><b/></a>'
-    assert compile_trees([TreePattern(limb("@*", axis="//"))]).matches(xml).tolist() == []
+    assert compile_trees([TreePattern(step("@*", axis="//"))]).matches(xml).tolist() == []
 
 
 def test_a_document_beyond_the_bounds_is_refused_among_others() -> None:
-    trees = compile_trees([TreePattern(limb("b", axis="//"))], bounds=TreeBounds(max_nodes=10))
+    trees = compile_trees([TreePattern(step("b", axis="//"))], bounds=TreeBounds(max_nodes=10))
     found = trees.matches_of([tree_of(one) for one in ("<b/>", "<a>" + "<b/>" * 20 + "</a>", "<a><b/></a>")])
     assert [found.of(place).tolist() for place in range(3)] == [[0], [], [0]]
     assert list(found.refused) == [1]
 
 
 def test_names_that_no_pattern_has_make_no_new_paths() -> None:
-    trees = compile_trees([TreePattern(limb("a", limb("b"), axis="//"))])
+    trees = compile_trees([TreePattern(step("a", step("b"), axis="//"))])
     trees.matches("<r>" + "".join(f"<n{i} k{i}='1'/>" for i in range(500)) + "</r>")
     assert len(trees._paths) == 4
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from feedweir.match.trees import TreeBounds, compile_trees
-from feedweir.match.trees.bound import NOT_BOUND, bound_of
+from feedweir.match.trees.patterns.bound_patterns import NOT_BOUND, bound_of
 from feedweir.plan.predicates import PatternNode, TreePattern
 from tests.match_trees import naive
 from tests.match_trees.strategies import elements, patterns

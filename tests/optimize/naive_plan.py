@@ -33,7 +33,7 @@ def run(node: Node, items: Sequence[Item], lookup: Lookup) -> Elements:
     def elements(node: Node) -> Elements:
         match node:
             case Source(name):
-                return {item.seq: {} for item in items if item.source == name}
+                return {item.seq: {} for item in items if name in ("*", item.source)}
             case Feed(name):
                 definition = lookup(name)
                 assert definition is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from datetime import timedelta
 from itertools import product
 
@@ -12,18 +13,25 @@ from hypothesis import strategies as st
 
 from feedweir.errors import FeedweirError
 from feedweir.optimize import selectivity
-from feedweir.optimize.cnf import to_cnf
-from feedweir.optimize.cost import RELATES_SHARE, chance_of_any, flow_of, join_share, mixture
+from feedweir.optimize.boolean_forms import to_cnf
+from feedweir.optimize.cost import (
+    PRIOR_TRIED,
+    RELATES_SHARE,
+    Flow,
+    JoinCounts,
+    chance_of_any,
+    flows_of,
+    join_share,
+    mixture,
+)
 from feedweir.optimize.selectivity import cnf_share, predicate_share
 from feedweir.optimize.statistics import (
     PRIOR_SHARE,
     SourceStatistics,
-    observe,
     pair_of,
     pairs_that_matter,
-    watch,
 )
-from feedweir.plan.nodes import AnnotationJoin, Feed, Filter, LastItems, Source, TimeSpan, Union, Window
+from feedweir.plan.nodes import AnnotationJoin, Feed, Filter, LastItems, Node, Source, TimeSpan, Union, Window
 from feedweir.plan.predicates import (
     And,
     AtLeast,
@@ -46,6 +54,12 @@ KNOWN = SourceStatistics(
     items=MANY, seconds=MANY / 2, atoms={A: MANY / 2, B: MANY / 4, C: MANY / 8, D: MANY / 10}
 )
 SOURCES = {"s1": KNOWN, "s2": SourceStatistics(items=MANY, seconds=MANY, atoms={A: MANY / 10})}
+
+
+def flow_of(node: Node, sources: Mapping[str, SourceStatistics], counts: JoinCounts | None = None) -> Flow:
+    return flows_of(node, sources, lambda join: counts)[id(node)]
+
+
 RELATED = Relates("title", "similar", "title", 0.5)
 
 
@@ -165,24 +179,15 @@ def test_what_was_not_watched_is_assumed_rare_and_unequal_is_not_equal() -> None
     assert predicate_share(Compare("language", "!=", "en"), known) == pytest.approx(0.2, rel=1e-6)
 
 
-def test_counts_fade_so_that_changed_habits_are_believed() -> None:
-    week = 7 * 86_400.0
-    old = observe(SourceStatistics(), items=1_000, seconds=week, atoms={A: 900, B: 10})
-    new = observe(old, items=1_000, seconds=week, atoms={A: 100}, half_life_s=week / 4)
-    assert new.items == pytest.approx(1_000 + 1_000 / 16)
-    assert new.share_of(A) == pytest.approx(0.147, abs=0.01)
-    assert new.atoms[B] == pytest.approx(10 / 16)
-    assert new.rate == pytest.approx(1_000 / week, rel=0.01)
-
-
-def test_watching_keeps_what_is_known_and_starts_the_rest_at_what_is_assumed() -> None:
-    known = SourceStatistics(items=100.0, seconds=10.0, atoms={A: 50.0, B: 20.0}, pairs={pair_of(A, B): 15.0})
-    new = watch(known, [A, C], [pair_of(A, C)])
-    assert set(new.atoms) == {A, C}
-    assert new.share_of(A) == known.share_of(A)
-    assert new.share_of(C) == pytest.approx(PRIOR_SHARE)
-    assert new.joint_share_of(A, C) == pytest.approx(new.share_of(A) * new.share_of(C), rel=0.01)
-    assert new.joint_share_of(A, B) is None
+def test_a_join_lets_through_what_was_counted_and_with_little_counted_what_is_assumed() -> None:
+    join = AnnotationJoin("j", Source("s1"), Window(Source("s2"), LastItems(50)), RELATED)
+    assumed = chance_of_any(RELATES_SHARE, 50)
+    rate = SOURCES["s1"].rate
+    assert flow_of(join, SOURCES).rate == pytest.approx(rate * assumed)
+    assert flow_of(join, SOURCES, JoinCounts(MANY, MANY / 4, MANY)).rate == pytest.approx(rate / 4)
+    few = JoinCounts(PRIOR_TRIED, 0.0, 0.0)
+    assert flow_of(join, SOURCES, few).rate == pytest.approx(rate * assumed / 2)
+    assert flow_of(join, SOURCES, few).work == pytest.approx(rate * 50, rel=0.01)
 
 
 def test_pairs_that_are_used_often_and_frequent_matter_most() -> None:

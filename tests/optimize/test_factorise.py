@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedweir.items.model import Item
-from feedweir.optimize.coded import CodedPredicates, conjunctions
-from feedweir.optimize.exact import exact
-from feedweir.optimize.factorise import ALGORITHMS, FactoredFilters, factorise
-from feedweir.optimize.graph import SubsumptionGraph, build_graph
+from feedweir.optimize.factored_filters import FactoredFilters, factorise, vcb
+from feedweir.optimize.filter_tree import ROOT, FilterTree
+from feedweir.optimize.numbered_clauses import CodedPredicates, conjunctions
 from feedweir.optimize.statistics import SourceStatistics
-from feedweir.optimize.tree import ROOT, FilterTree, benefit
-from feedweir.optimize.vca import vca
-from feedweir.optimize.vcb import vcb
 from feedweir.plan.predicates import And, Compare, Contains, Not, Or, Predicate, Term
+from feedweir.published import factorisation
+from feedweir.published.factorisation import FACTORISERS, exact, vca
+from feedweir.published.factorisation.graph import SubsumptionGraph, build_graph
+from feedweir.published.factorisation.vca import benefit
 from tests.naive import holds
 from tests.optimize import generated
 
@@ -51,12 +51,12 @@ def check_form(tree: FilterTree) -> None:
         assert tree.selectivity[node] <= tree.selectivity[tree.parent[node]] + 1e-9
 
 
-@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+@pytest.mark.parametrize("algorithm", sorted(FACTORISERS))
 def test_a_factored_plan_answers_as_the_predicates_do(algorithm: str) -> None:
     @settings(max_examples=60, deadline=None)
     @given(st.lists(generated.predicates(leaves=4), max_size=5), st.integers(0, 100))
     def check(predicates: list[Predicate], start: int) -> None:
-        factored = factorise(predicates, NOTHING_KNOWN, algorithm=algorithm)
+        factored = factorisation.factorise(predicates, NOTHING_KNOWN, algorithm)
         check_form(factored.tree)
         assert factored.tree.cost <= len(predicates) + 1e-9
         for item in generated.ITEMS[start : start + 8]:
@@ -93,7 +93,7 @@ def test_no_plan_costs_more_than_the_naive_one_or_less_than_the_optimum(
 ) -> None:
     coded = conjunctions(predicates, known)
     least = exact(coded).cost
-    for make in ALGORITHMS.values():
+    for make in FACTORISERS.values():
         tree = make(coded)
         assert least - 1e-6 <= tree.cost <= tree.naive_cost + 1e-9
     assert vcb(coded).cost <= vcb(coded, max_rounds=0).cost + 1e-9
@@ -125,7 +125,7 @@ def test_the_exact_solver_finds_the_optimum(predicates: list[tuple[int, ...]], k
 def test_the_figure_of_the_three_filters_shares_the_common_atom() -> None:
     a, b, c, d = range(4)
     coded = conjunctions([(a, b), (a, c), (a, c, d)], [0.1, 0.2, 0.3, 0.4])
-    for make in ALGORITHMS.values():
+    for make in FACTORISERS.values():
         tree = make(coded)
         edges = {(tree.run(tree.parent[node]), tree.run(node)) for node in range(1, tree.count)}
         assert edges == {((), (a,)), ((a,), (a, b)), ((a,), (a, c)), ((a, c), (a, c, d))}
@@ -135,7 +135,7 @@ def test_the_figure_of_the_three_filters_shares_the_common_atom() -> None:
 def test_a_weaker_clause_is_a_parent_for_stronger_ones() -> None:
     """0 and 1 both imply 2, which is rare enough to be asked first."""
     coded = with_weaker(conjunctions([(0,), (1,), (2,)], [0.05, 0.06, 0.1]), {0: [2], 1: [2]})
-    for name, make in ALGORITHMS.items():
+    for name, make in FACTORISERS.items():
         tree = make(coded)
         assert [tree.run(node) for node in tree.parent[tree.node_of]] == [(2,), (2,), ()], name
 

@@ -15,9 +15,9 @@ from feedweir.optimize.drift import (
     cost_in_force,
     drift_of,
     in_force,
-    should_replan,
+    reason_to_wait,
 )
-from feedweir.optimize.maintain import LivePlan
+from feedweir.optimize.live_plan import LivePlan
 from feedweir.optimize.statistics import SourceStatistics
 from feedweir.plan.predicates import And, Compare, Contains, Or, Predicate, Term
 from tests.naive import holds
@@ -180,14 +180,19 @@ def test_looking_everywhere_brings_a_changed_plan_close_to_a_fresh_one() -> None
 
 def test_a_plan_is_made_anew_when_it_pays() -> None:
     stale = Drift(cost=150.0, fresh_cost=100.0)
-    asked = {"rate": 10.0, "filter_s": 1e-6, "planning_s": 1.0, "since_s": 3_600.0}
+    asked = {"rate": 10.0, "filter_s": 1e-6, "making_s": 1.0, "since_s": 600.0}
     assert stale.excess == pytest.approx(0.5)
-    assert should_replan(stale, **asked)
-    assert not should_replan(Drift(105.0, 100.0), **asked)
-    assert not should_replan(stale, **{**asked, "rate": 0.01})
-    assert not should_replan(stale, **{**asked, "planning_s": 100.0})
-    assert not should_replan(stale, **{**asked, "since_s": 5.0})
-    assert should_replan(stale, **{**asked, "since_s": 5.0}, policy=ReplanPolicy(min_interval_s=1.0))
+    assert reason_to_wait(stale, **asked) == ""
+    assert "little more" in reason_to_wait(Drift(105.0, 100.0), **asked)
+    told = reason_to_wait(stale, **{**asked, "rate": 0.01})
+    assert (
+        told
+        == "making one takes 1 s and would save 0.3 s in 7 days; it will be made when the last one is 1000 s old"
+    )
+    assert reason_to_wait(stale, **{**asked, "rate": 0.01, "since_s": 1000.0}) == ""
+    assert "making one takes 1000 s" in reason_to_wait(stale, **{**asked, "making_s": 1000.0})
+    assert "5 s ago" in reason_to_wait(stale, **{**asked, "since_s": 5.0})
+    assert reason_to_wait(stale, **{**asked, "since_s": 5.0}, policy=ReplanPolicy(min_interval_s=1.0)) == ""
     assert Drift(0.0, 0.0).excess == 0.0
     assert drift_of(LivePlan(SourceStatistics()), InForce(())) == Drift(0.0, 0.0)
 

@@ -8,12 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedweir.engine.advising import EVERY, relations
-from feedweir.optimize.advice import Advice
-from feedweir.optimize.booleans import simplify
-from feedweir.optimize.cnf import from_cnf, to_cnf
-from feedweir.optimize.implication import atom_implies, atoms_exclude
-from feedweir.optimize.subsumption import implies, is_never, reduced
+from feedweir.optimize.atom_relations import atom_implies, atoms_exclude
+from feedweir.optimize.boolean_forms import from_cnf, simplify, to_cnf
+from feedweir.optimize.containment import EVERY, Advice, relations
+from feedweir.optimize.subsumption import cnf_implies, is_never, reduced
 from feedweir.plan.predicates import (
     FALSE,
     TRUE,
@@ -97,7 +95,7 @@ def test_of_all_pairs_of_atoms_no_relation_is_wrong(atoms: list[Atom]) -> None:
 @settings(max_examples=300, deadline=None)
 @given(generated.predicates(), generated.predicates())
 def test_an_implication_between_predicates_is_never_wrong(one: Predicate, other: Predicate) -> None:
-    if implies(one, other):
+    if cnf_implies(to_cnf(one), to_cnf(other)):
         assert all(holds(other, item) for item in generated.ITEMS if holds(one, item))
     if is_never(to_cnf(one)):
         assert not any(holds(one, item) for item in generated.ITEMS)
@@ -122,9 +120,9 @@ def test_every_predicate_implies_itself_and_a_wider_one() -> None:
     @settings(max_examples=100, deadline=None)
     @given(generated.predicates(generated.words_only), generated.words_only)
     def check(predicate: Predicate, extra: Predicate) -> None:
-        assert implies(predicate, predicate)
-        assert implies(And((predicate, extra)), predicate)
-        assert implies(predicate, Or((predicate, extra)))
+        assert cnf_implies(to_cnf(predicate), to_cnf(predicate))
+        assert cnf_implies(to_cnf(And((predicate, extra))), to_cnf(predicate))
+        assert cnf_implies(to_cnf(predicate), to_cnf(Or((predicate, extra))))
 
     check()
 
@@ -157,8 +155,8 @@ def test_every_predicate_implies_itself_and_a_wider_one() -> None:
     ],
 )
 def test_a_stronger_condition_implies_a_weaker_one_and_not_the_other_way(one, other) -> None:
-    assert implies(one, other)
-    assert not implies(other, one)
+    assert cnf_implies(to_cnf(one), to_cnf(other))
+    assert not cnf_implies(to_cnf(other), to_cnf(one))
 
 
 @pytest.mark.parametrize(

@@ -6,21 +6,19 @@ from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
+from benchmarks._calibration import calibrate, clauses_as_words, error_of
 
-from feedweir.optimize.coded import conjunctions
+from feedweir.optimize.factored_filters import vcb
+from feedweir.optimize.numbered_clauses import conjunctions
 from feedweir.optimize.rarest_first import rarest_first
-from feedweir.optimize.timing import (
+from feedweir.optimize.work_model import (
     Work,
-    calibrate,
     cheapest,
-    clauses_as_words,
-    error_of,
     seconds_of,
     work_of_index,
     work_of_tree,
 )
-from feedweir.optimize.unfactored import unfactored
-from feedweir.optimize.vcb import vcb
+from feedweir.published.factorisation import unfactored
 
 SHARE = np.array([0.5, 0.2, 0.1, 0.05])
 

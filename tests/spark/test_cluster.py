@@ -11,10 +11,10 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from feedweir.keeper.weir import Weir
+from feedweir.service.installation import Weir
 from feedweir.spark.java import java_home
-from tests.engine.engines import land, naive, open_weir, published
-from tests.engine.stories import STATEMENTS, cut
+from tests.engines import land, naive, open_weir, published
+from tests.join.stories import STATEMENTS, cut
 from tests.spark.test_kill import made_up_history, run_to_the_end
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(900)]

@@ -15,17 +15,16 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from feedweir.acquire.crawl import CrawlOptions
-from feedweir.acquire.exchange import Agent, Changed, Failed, Reason
-from feedweir.acquire.hosts import HostLedger, HostRules
-from feedweir.acquire.landing import LandingLog
-from feedweir.acquire.refresh.budget import Budget
-from feedweir.acquire.refresh.rules import first_check
-from feedweir.acquire.refresh.state import SourceState
-from feedweir.keeper.fetching import FetchLoop, rules_of
-from feedweir.keeper.weir import Weir
-from feedweir.spark.fetching import ExecutorLooks, Manner, executor_looks, shares_of
-from tests.keeper.scripted_origin import ScriptedOrigin, rss, send
+from feedweir.acquire.fetch.crawl import CrawlOptions
+from feedweir.acquire.fetch.exchange import Agent, Changed, Failed, Reason
+from feedweir.acquire.fetch.fetch_loop import FetchLoop, rules_of
+from feedweir.acquire.fetch.hosts import HostLedger, HostRules
+from feedweir.acquire.refresh.request_budget import Budget
+from feedweir.acquire.refresh.source_state import SourceState
+from feedweir.logs.landing import LandingLog
+from feedweir.service.installation import Weir
+from feedweir.spark.fetching import ExecutorPoller, FetchOptions, executor_poller, shares_of
+from tests.acquire.scripted_origin import ScriptedOrigin, rss, send
 
 SPACING_S = 0.3
 
@@ -40,27 +39,29 @@ def origin() -> Iterator[ScriptedOrigin]:
         yield origin
 
 
-def manner_of(root: Path, agent: Agent | None = None) -> Manner:
-    return Manner(
+def manner_of(root: Path, agent: Agent | None = None) -> FetchOptions:
+    return FetchOptions(
         landing=root, hosts=HostRules(spacing_s=SPACING_S), agent=agent or Agent(), allow_private=True
     )
 
 
-def looks_of(session: SparkSession, manner: Manner, clock: Callable[[], datetime] = now) -> ExecutorLooks:
+def polls_of(
+    session: SparkSession, fetch_options: FetchOptions, clock: Callable[[], datetime] = now
+) -> ExecutorPoller:
     options = CrawlOptions(budget=Budget(per_second=1e6))
-    ledger = HostLedger(manner.hosts)
-    return ExecutorLooks(session, manner, ledger, tasks=2, options=options, clock=clock)
+    ledger = HostLedger(fetch_options.hosts)
+    return ExecutorPoller(session, fetch_options, ledger, tasks=2, options=options, clock=clock)
 
 
 def opening(
-    session: SparkSession, manner: Manner
-) -> Callable[[HostLedger], AbstractAsyncContextManager[ExecutorLooks]]:
+    session: SparkSession, fetch_options: FetchOptions
+) -> Callable[[HostLedger], AbstractAsyncContextManager[ExecutorPoller]]:
     options = CrawlOptions(budget=Budget(per_second=1e6))
-    return lambda ledger: executor_looks(session, manner, ledger, tasks=2, options=options, clock=now)
+    return lambda ledger: executor_poller(session, fetch_options, ledger, tasks=2, options=options, clock=now)
 
 
 def source(name: str, url: str) -> SourceState:
-    return first_check(name, url, datetime(2024, 5, 1, tzinfo=UTC), spread_s=0)
+    return SourceState(source=name, url=url, next_at=datetime(2024, 5, 1, tzinfo=UTC))
 
 
 def test_hosts_are_asked_politely_by_whichever_executor_and_everything_is_landed(
@@ -105,8 +106,8 @@ def test_a_redirect_to_a_host_that_was_not_granted_waits_for_its_turn(
     state = source("S", origin.url("/here", host="127.0.4.1"))
 
     async def run() -> None:
-        looks = looks_of(spark, manner_of(tmp_path))
-        (first,) = (await looks.look([state])).results
+        polls = polls_of(spark, manner_of(tmp_path))
+        (first,) = (await polls.poll([state])).results
         assert isinstance(first.outcome, Failed)
         assert first.outcome.reason is Reason.BUSY
         assert first.hosts == ("127.0.4.1", "127.0.4.2")
@@ -114,10 +115,10 @@ def test_a_redirect_to_a_host_that_was_not_granted_waits_for_its_turn(
         from dataclasses import replace
 
         # The host was asked a moment ago: the driver waits, too.
-        assert (await looks.look([replace(state, hosts=first.hosts)])).results == ()
+        assert (await polls.poll([replace(state, hosts=first.hosts)])).results == ()
         results = ()
         while not results:
-            results = (await looks.look([replace(state, hosts=first.hosts)])).results
+            results = (await polls.poll([replace(state, hosts=first.hosts)])).results
         assert isinstance(results[0].outcome, Changed)
 
     asyncio.run(run())
@@ -137,20 +138,20 @@ class DyingAgent(Agent):
         return super().header(subscribers)
 
 
-def test_what_an_executor_took_with_it_is_looked_at_again(
+def test_what_an_executor_took_with_it_is_polled_at_again(
     spark: SparkSession, tmp_path: Path, origin: ScriptedOrigin
 ) -> None:
     state = source("S", origin.shows("/a", rss("1")))
     agent = DyingAgent(marker=str(tmp_path / "died"))
 
     async def run() -> None:
-        looks = looks_of(spark, manner_of(tmp_path / "landing", agent))
-        (lost,) = (await looks.look([state])).results
+        polls = polls_of(spark, manner_of(tmp_path / "landing", agent))
+        (lost,) = (await polls.poll([state])).results
         assert "executor" in str(lost.outcome)
-        assert looks.under_way == 0
+        assert polls.under_way == 0
         results = ()
         while not results:
-            results = (await looks.look([state])).results
+            results = (await polls.poll([state])).results
         assert isinstance(results[0].outcome, Changed)
 
     asyncio.run(run())

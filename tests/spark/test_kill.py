@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from feedweir.keeper.weir import Weir
-from tests.engine.engines import land, naive, open_weir, published
-from tests.engine.stories import SOURCES, STATEMENTS, WORDS, Shown, cut
-from tests.engine.test_crashes import subscribe
+from feedweir.service.installation import Weir
+from tests.engines import land, naive, open_weir, published
+from tests.join.stories import SOURCES, STATEMENTS, WORDS, Shown, cut
+from tests.pipeline.test_crashes import subscribe
 
 DOCUMENTS = 45
 JOINED = f"""{STATEMENTS}

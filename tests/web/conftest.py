@@ -11,22 +11,22 @@ from datetime import timedelta
 import pytest
 
 from feedweir.web.app import create_app
-from feedweir.web.serve import WebServer
-from tests.web.shelf_library import NOON, ShelfLibrary, an_item
+from feedweir.web.web_server import WebServer
+from tests.web.memory_backend import NOON, MemoryBackend, an_item
 from tests.web.web_client import Client
 
 
 @pytest.fixture
-def library() -> ShelfLibrary:
-    shelf = ShelfLibrary()
+def backend() -> MemoryBackend:
+    shelf = MemoryBackend()
     shelf.put("RiverPost", [an_item(seq) for seq in (3, 2, 1)], kind="source", title="The River Post")
     shelf.put("HighWater", [an_item(3)], definition="create feed HighWater from RiverPost;")
     return shelf
 
 
 @pytest.fixture
-def client(library: ShelfLibrary) -> Iterator[Client]:
-    app = create_app(library, clock=lambda: NOON + timedelta(minutes=1))
+def client(backend: MemoryBackend) -> Iterator[Client]:
+    app = create_app(backend, clock=lambda: NOON + timedelta(minutes=1))
     with WebServer(app) as server:
         yield Client(server.port)
 

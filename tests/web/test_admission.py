@@ -13,24 +13,24 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
+from feedweir.acquire.intake import Intake
+from feedweir.deliver.delivery_admin import DeliveryAdmin
 from feedweir.web.admission import _OPEN, _READS, access_of
 from feedweir.web.app import create_app
-from feedweir.web.delivery_desk import DeliveryDesk
 from feedweir.web.door import PublicReads, WebOptions
-from feedweir.web.intake import Intake
-from feedweir.web.serve import WebServer
-from tests.web.shelf_library import ShelfLibrary
+from feedweir.web.web_server import WebServer
+from tests.web.memory_backend import MemoryBackend
 from tests.web.web_client import Client
 
 TOKEN = "s3cret"
 
 
 def an_app(public_reads: PublicReads = "none") -> FastAPI:
-    """With every route that there is; only the library behind it answers."""
+    """With every route that there is; only the backend behind it answers."""
     options = WebOptions(token=TOKEN, public_reads=public_reads)
     nobody = object()
     return create_app(
-        ShelfLibrary(), options=options, desk=cast(DeliveryDesk, nobody), intake=cast(Intake, nobody)
+        MemoryBackend(), options=options, deliveries=cast(DeliveryAdmin, nobody), intake=cast(Intake, nobody)
     )
 
 
@@ -107,9 +107,9 @@ def test_the_token_may_come_as_bearer_as_password_or_in_the_address(closed: Clie
 
 
 def test_a_token_in_the_address_is_written_nowhere(caplog: pytest.LogCaptureFixture) -> None:
-    library = ShelfLibrary()
-    library.put("HighWater")
-    with WebServer(create_app(library, options=WebOptions(token=TOKEN))) as server:
+    backend = MemoryBackend()
+    backend.put("HighWater")
+    with WebServer(create_app(backend, options=WebOptions(token=TOKEN))) as server:
         client = Client(server.port)
         for path in (
             "/",

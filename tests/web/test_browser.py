@@ -8,12 +8,12 @@ from datetime import timedelta
 
 import pytest
 
-from feedweir.deliver.view import EntryView
+from feedweir.deliver.render.view import EntryView
 from feedweir.items.model import Enclosure
 from feedweir.web.app import create_app
-from feedweir.web.serve import WebServer
+from feedweir.web.web_server import WebServer
 from tests.web.browser import Tab, browse
-from tests.web.shelf_library import NOON, ShelfLibrary, an_item
+from tests.web.memory_backend import NOON, MemoryBackend, an_item
 
 EVIL = (
     "<script>window.pwned = 1</script><img src=x onerror='window.pwned = 2'>"
@@ -24,22 +24,22 @@ WIDE = f"<pre>{'wide ' * 80}</pre><p>{'unbreakable' * 30}</p><table><tr>{'<td>ce
 
 
 @pytest.fixture
-def url(library: ShelfLibrary) -> Iterator[str]:
-    library.put("Evil", [an_item(50, title="<script>window.pwned = 5</script>", summary=EVIL)])
+def url(backend: MemoryBackend) -> Iterator[str]:
+    backend.put("Evil", [an_item(50, title="<script>window.pwned = 5</script>", summary=EVIL)])
     wide = an_item(51, title="A" * 200, content=WIDE, categories=("c" * 90,), language="de")
-    library.put(
+    backend.put(
         "Wide", [wide], definition=f"create feed Wide from {' | '.join(['Feed'] * 60)};", title="W" * 120
     )
     sound = Enclosure(url="http://127.0.0.1:1/a.wav", type="audio/wav", length=1_500_000)
     arabic = an_item(
         52, title="ماء النهر", summary="<p>ارتفع ماء النهر</p>", language="ar", enclosures=(sound,)
     )
-    library.put("Nahr", [arabic], kind="source")
+    backend.put("Nahr", [arabic], kind="source")
     joined = EntryView(item=an_item(53), annotation=(("photos", (an_item(3), an_item(2))),))
-    library.put("Joined")
-    library.views["Joined"] = replace(library.views["Joined"], entries=(joined,))
-    library.failures["RiverPost"] = "the host did not answer " * 10
-    with WebServer(create_app(library, clock=lambda: NOON + timedelta(hours=1))) as server:
+    backend.put("Joined")
+    backend.views["Joined"] = replace(backend.views["Joined"], entries=(joined,))
+    backend.failures["RiverPost"] = "the host did not answer " * 10
+    with WebServer(create_app(backend, clock=lambda: NOON + timedelta(hours=1))) as server:
         yield server.url
 
 

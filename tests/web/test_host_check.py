@@ -9,8 +9,8 @@ import pytest
 from feedweir.web.app import create_app
 from feedweir.web.door import WebOptions
 from feedweir.web.host_check import allowed_names, is_allowed
-from feedweir.web.serve import WebServer
-from tests.web.shelf_library import ShelfLibrary
+from feedweir.web.web_server import WebServer
+from tests.web.memory_backend import MemoryBackend
 from tests.web.web_client import Client
 
 
@@ -54,22 +54,22 @@ def test_a_star_allows_every_name() -> None:
 
 
 def test_no_path_is_answered_under_a_strange_name_and_no_statement_is_carried_out(
-    client: Client, library: ShelfLibrary
+    client: Client, backend: MemoryBackend
 ) -> None:
     evil = {"Host": f"evil.example:{client.port}", "Origin": f"http://evil.example:{client.port}"}
     reply = client.post("/v1/statements", "create feed Evil;", **evil, Sec_Fetch_Site="same-origin")
     assert reply.status == 421
     assert "FEEDWEIR_ALLOWED_HOSTS" in json.loads(reply.body)["hint"]
-    assert "Evil" not in library.views
+    assert "Evil" not in backend.views
     for path in ("/", "/feeds/RiverPost.atom", "/metrics", "/healthz", "/v1/openapi.json", "/nowhere"):
         refused = client.get(path, Host="evil.example")
         assert refused.status == 421
         assert refused.headers["X-Content-Type-Options"] == "nosniff"
 
 
-def test_the_public_address_and_further_names_are_answered(library: ShelfLibrary) -> None:
+def test_the_public_address_and_further_names_are_answered(backend: MemoryBackend) -> None:
     options = WebOptions(public_url="https://weir.example/feeds", allowed_hosts=("weir.lan",))
-    with WebServer(create_app(library, options=options)) as server:
+    with WebServer(create_app(backend, options=options)) as server:
         client = Client(server.port)
         answers = {
             host: client.get("/healthz", Host=host).status

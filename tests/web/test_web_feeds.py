@@ -14,8 +14,8 @@ import pytest
 from feedweir.deliver.address import Address
 from feedweir.web.app import create_app
 from feedweir.web.door import WebOptions
-from feedweir.web.serve import WebServer
-from tests.web.shelf_library import NOON, ShelfLibrary, an_item
+from feedweir.web.web_server import WebServer
+from tests.web.memory_backend import NOON, MemoryBackend, an_item
 from tests.web.web_client import Client
 
 
@@ -54,6 +54,21 @@ def test_the_plain_address_gives_what_the_client_likes_best(
     assert client.get("/feeds/RiverPost", Accept=accept).headers["Content-Type"] == media_type
 
 
+def test_older_pages_are_linked_in_the_feed_and_in_headers(client: Client) -> None:
+    first = client.get("/feeds/RiverPost.json?limit=1")
+    older = json.loads(first.body)["next_url"]
+    links = ", ".join(first.headers.get_all("Link") or ())
+    assert f'<{older}>; rel="next"' in links
+    assert 'rel="prev-archive"' in links
+    path = older[older.index("/feeds/") :]
+    second = client.get(path)
+    assert second.status == 200
+    assert f'<{older}>; rel="self"' in ", ".join(second.headers.get_all("Link") or ())
+    titles = [json.loads(reply.body)["items"][0]["title"] for reply in (first, second)]
+    assert titles[0] != titles[1]
+    assert client.get("/feeds/RiverPost.rss?before=x").status == 400
+
+
 def test_a_reader_that_has_the_feed_is_told_so_by_tag(client: Client) -> None:
     first = client.get("/feeds/RiverPost.rss")
     tag = first.headers["ETag"]
@@ -75,9 +90,9 @@ def test_a_reader_that_has_the_feed_is_told_so_by_date(client: Client) -> None:
     assert client.get("/feeds/RiverPost.atom", If_Modified_Since=date, If_None_Match='"x"').status == 200
 
 
-def test_a_new_item_changes_the_tag(client: Client, library: ShelfLibrary) -> None:
+def test_a_new_item_changes_the_tag(client: Client, backend: MemoryBackend) -> None:
     tag = client.get("/feeds/HighWater.json").headers["ETag"]
-    library.put("HighWater", [an_item(4), an_item(3)])
+    backend.put("HighWater", [an_item(4), an_item(3)])
     reply = client.get("/feeds/HighWater.json", If_None_Match=tag)
     assert reply.status == 200
     assert reply.headers["ETag"] != tag
@@ -92,9 +107,9 @@ def test_head_gives_the_headers_of_get_without_the_body(client: Client) -> None:
 
 
 def test_large_bodies_travel_compressed_under_a_tag_of_their_own(
-    client: Client, library: ShelfLibrary
+    client: Client, backend: MemoryBackend
 ) -> None:
-    library.put("Long", [an_item(seq) for seq in range(60)])
+    backend.put("Long", [an_item(seq) for seq in range(60)])
     plain = client.get("/feeds/Long.rss")
     zipped = client.get("/feeds/Long.rss", Accept_Encoding="gzip, br")
     assert zipped.headers["Content-Encoding"] == "gzip"
@@ -140,8 +155,8 @@ def test_an_evil_feed_name_is_text_in_every_answer(client: Client) -> None:
     assert b"<script" not in reply.body
 
 
-def test_feeds_name_themselves_by_the_address_they_were_asked_under(library: ShelfLibrary) -> None:
-    with WebServer(create_app(library, options=WebOptions(allowed_hosts=("weir.example",)))) as server:
+def test_feeds_name_themselves_by_the_address_they_were_asked_under(backend: MemoryBackend) -> None:
+    with WebServer(create_app(backend, options=WebOptions(allowed_hosts=("weir.example",)))) as server:
         reply = Client(server.port).get("/feeds/RiverPost.atom", Host="weir.example:8080")
     parsed = feedparser.parse(reply.body)
     links = {link["rel"]: link["href"] for link in parsed.feed.links}
@@ -149,8 +164,8 @@ def test_feeds_name_themselves_by_the_address_they_were_asked_under(library: She
     assert links["alternate"] == "http://weir.example:8080/feeds/RiverPost"
 
 
-def test_pages_forbid_scripts_and_are_not_sniffed(client: Client, library: ShelfLibrary) -> None:
-    library.put("Evil", [an_item(9, summary="<p onclick=x>hi<script>alert(1)</script></p>")])
+def test_pages_forbid_scripts_and_are_not_sniffed(client: Client, backend: MemoryBackend) -> None:
+    backend.put("Evil", [an_item(9, summary="<p onclick=x>hi<script>alert(1)</script></p>")])
     for path in ("/", "/feeds/Evil", "/items/9", "/feeds/None"):
         reply = client.get(path, Accept="text/html")
         policy = reply.headers["Content-Security-Policy"]
@@ -161,8 +176,8 @@ def test_pages_forbid_scripts_and_are_not_sniffed(client: Client, library: Shelf
         assert b"onclick" not in reply.body
 
 
-def test_the_home_page_lists_feeds_with_counts_and_failures(client: Client, library: ShelfLibrary) -> None:
-    library.failures["RiverPost"] = "the host did not answer within 20 s"
+def test_the_home_page_lists_feeds_with_counts_and_failures(client: Client, backend: MemoryBackend) -> None:
+    backend.failures["RiverPost"] = "the host did not answer within 20 s"
     page = client.get("/").body.decode()
     for text in (
         "The River Post",
@@ -175,16 +190,16 @@ def test_the_home_page_lists_feeds_with_counts_and_failures(client: Client, libr
         assert text in page
 
 
-def test_a_long_list_of_feeds_goes_on_page_after_page(client: Client, library: ShelfLibrary) -> None:
+def test_a_long_list_of_feeds_goes_on_page_after_page(client: Client, backend: MemoryBackend) -> None:
     for number in range(450):
-        library.put(f"Feed{number:03}")
+        backend.put(f"Feed{number:03}")
     seen, path = [], "/?kind=virtual"
     while path:
         page = client.get(path).body.decode()
-        seen += [name for name in sorted(library.views) if f'href="/feeds/{name}"' in page]
+        seen += [name for name in sorted(backend.views) if f'href="/feeds/{name}"' in page]
         _, found, rest = page.partition('<a href="/?kind=virtual&amp;after=')
         path = f"/?kind=virtual&after={rest.partition(chr(34))[0]}" if found else ""
-    assert seen == sorted(name for name, view in library.views.items() if view.kind == "virtual")
+    assert seen == sorted(name for name, view in backend.views.items() if view.kind == "virtual")
 
 
 def test_opml_gives_the_sources_as_they_were_imported(client: Client) -> None:
@@ -216,21 +231,21 @@ def test_assets_may_be_kept_for_ever_under_an_address_that_changes(client: Clien
     assert client.get("/assets/../app.py").status == 404
 
 
-def test_the_library_is_asked_beside_the_event_loop(client: Client, library: ShelfLibrary) -> None:
+def test_the_library_is_asked_beside_the_event_loop(client: Client, backend: MemoryBackend) -> None:
     client.get("/feeds/RiverPost.rss")
-    assert library.threads
-    assert "feedweir-web" not in library.threads
+    assert backend.threads
+    assert "feedweir-web" not in backend.threads
 
 
-def test_a_hub_is_named_in_the_headers_and_in_the_feed(client: Client, library: ShelfLibrary) -> None:
-    library.put("Hubbed", [an_item(5)], hub="http://hub.example/")
+def test_a_hub_is_named_in_the_headers_and_in_the_feed(client: Client, backend: MemoryBackend) -> None:
+    backend.put("Hubbed", [an_item(5)], hub="http://hub.example/")
     reply = client.get("/feeds/Hubbed.rss")
     assert '<http://hub.example/>; rel="hub"' in reply.headers.get_all("Link", [])
     assert b'rel="hub" href="http://hub.example/"' in reply.body
 
 
-def test_last_modified_waits_until_its_second_is_over(library: ShelfLibrary) -> None:
-    with WebServer(create_app(library, clock=lambda: NOON.replace(microsecond=900_000))) as server:
+def test_last_modified_waits_until_its_second_is_over(backend: MemoryBackend) -> None:
+    with WebServer(create_app(backend, clock=lambda: NOON.replace(microsecond=900_000))) as server:
         assert "Last-Modified" not in Client(server.port).get("/feeds/RiverPost.rss").headers
 
 
@@ -257,10 +272,10 @@ ODD_NAMES = (
 
 @pytest.mark.parametrize("name", ODD_NAMES)
 def test_a_feed_of_any_name_is_served_where_its_links_lead(
-    client: Client, library: ShelfLibrary, name: str
+    client: Client, backend: MemoryBackend, name: str
 ) -> None:
-    library.put(name, [an_item(7)], title="Odd")
-    library.put("x", [an_item(1)])
+    backend.put(name, [an_item(7)], title="Odd")
+    backend.put("x", [an_item(1)])
     address = Address()
     links = [address.page(name), *(address.feed(name, suffix) for suffix in ("rss", "atom", "json", "html"))]
     # As a browser and a proxy read it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.web.shelf_library import ShelfLibrary
+from tests.web.memory_backend import MemoryBackend
 from tests.web.web_client import Client
 
 
@@ -35,9 +35,9 @@ def test_the_page_of_a_virtual_feed_leads_to_why_an_entry_is_there(client: Clien
     assert "/v1/why" not in client.get("/feeds/RiverPost", Accept="text/html").body.decode()
 
 
-def test_feeds_are_made_listed_and_asked_for_an_owner(client: Client, library: ShelfLibrary) -> None:
+def test_feeds_are_made_listed_and_asked_for_an_owner(client: Client, backend: MemoryBackend) -> None:
     assert client.post("/v1/statements?owner=acme/ann", "create feed Mine;").status == 200
-    assert library.owners["Mine"] == "acme/ann"
+    assert backend.owners["Mine"] == "acme/ann"
     listed = json.loads(client.get("/v1/feeds?owner=acme/ann").body)["feeds"]
     assert [(feed["name"], feed["hits"], feed["candidates"]) for feed in listed] == [("Mine", 0, 0)]
     wanted = json.loads(client.get("/v1/items/3/feeds?owner=acme/ann").body)

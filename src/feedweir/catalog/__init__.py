@@ -32,6 +32,8 @@ from feedweir.catalog.records import (
     Definition,
     Delivery,
     Entry,
+    EntryOutcome,
+    Fading,
     Failure,
     FeedCounts,
     FeedRecord,
@@ -40,13 +42,12 @@ from feedweir.catalog.records import (
     NewEntry,
     NewFeed,
     NewSubscription,
-    Outcome,
     Rhythm,
     SourceRecord,
     SubscriptionRecord,
     Waiting,
 )
-from feedweir.catalog.replaying import AGAIN
+from feedweir.catalog.replays import AGAIN
 from feedweir.catalog.secrets import Secrets
 from feedweir.catalog.sources import Sources
 from feedweir.catalog.statistics import Statistics
@@ -62,6 +63,8 @@ __all__ = [
     "Definition",
     "Delivery",
     "Entry",
+    "EntryOutcome",
+    "Fading",
     "Failure",
     "FeedCounts",
     "FeedRecord",
@@ -70,7 +73,6 @@ __all__ = [
     "NewEntry",
     "NewFeed",
     "NewSubscription",
-    "Outcome",
     "Rhythm",
     "SourceRecord",
     "SubscriptionRecord",
@@ -98,6 +100,10 @@ class Catalog:
     def transaction(self) -> AbstractContextManager[None]:
         """Everything done to the catalog in the block happens as a whole or, when the block raises, not at all."""
         return self.database.transaction()
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Everything read in the block is as of one moment."""
+        return self.database.snapshot()
 
     def dump(self) -> Iterator[dict[str, Any]]:
         """Everything there is, one JSON object after the other, as of one moment."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import Connection, Row, delete, insert, select
+from sqlalchemy import Connection, Row, delete, func, insert, select
 
 from feedweir.catalog import failures, outbox, sources, statistics, tables
 from feedweir.catalog.columns import storable
@@ -27,6 +27,12 @@ class Batches:
         query = select(_batch).where(_batch.c.id == batch)
         return self._record(query)
 
+    def holding(self, segment: int) -> BatchRecord | None:
+        """The batch that published a landing segment: batches are named by the last segment that they cover."""
+        # What is committed beside batches (counters, observations) has longer names.
+        query = select(_batch).where(_batch.c.id >= f"{segment:012d}", func.length(_batch.c.id) == 12)
+        return self._record(query.order_by(_batch.c.id).limit(1))
+
     def last(self, *, prefix: str = "") -> BatchRecord | None:
         """The batch that was committed last, of those whose names begin so."""
         named_so = _batch.c.id.startswith(prefix, autoescape=True)
@@ -43,6 +49,7 @@ class Batches:
 
 
 def _commit(connection: Connection, batch: BatchCommit) -> bool:
+    storable(batch.batch, "the batch's name")
     # Taking the number first makes commits wait for each other: a repeat sees what the first one wrote.
     ordinal = take_numbers(connection, "batch", 1)[0]
     if connection.execute(select(_batch.c.id).where(_batch.c.id == batch.batch)).first() is not None:
@@ -50,6 +57,7 @@ def _commit(connection: Connection, batch: BatchCommit) -> bool:
         return False
     connection.execute(insert(_batch), _row(batch, ordinal))
     statistics.add_counts(connection, batch.counts, batch.at)
+    statistics.fade(connection, batch.fading)
     statistics.add_atoms(connection, batch.atoms)
     failures.record(connection, batch.failures)
     sources.save(connection, batch.fetch_states)
@@ -59,7 +67,7 @@ def _commit(connection: Connection, batch: BatchCommit) -> bool:
 
 def _row(batch: BatchCommit, ordinal: int) -> dict[str, object]:
     return {
-        "id": storable(batch.batch, "the batch's name"),
+        "id": batch.batch,
         "ordinal": ordinal,
         "version": batch.version,
         "committed_at": batch.at,

@@ -51,6 +51,28 @@ class Json(TypeDecorator[Any]):
         return None if value is None else json.loads(value)
 
 
+class JsonTuple(Json):
+    """Some values in their order, as a tuple."""
+
+    cache_ok = True
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
+        return None if value is None else tuple(json.loads(value))
+
+
+class Flag(TypeDecorator[bool]):
+    """True or false, as 1 or 0."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: bool | None, dialect: Dialect) -> int | None:
+        return None if value is None else int(value)
+
+    def process_result_value(self, value: int | None, dialect: Dialect) -> bool | None:
+        return None if value is None else bool(value)
+
+
 class Header(TypeDecorator[str]):
     """An HTTP header value byte for byte; what is no UTF-8 is in the surrogates that clients decode it to."""
 

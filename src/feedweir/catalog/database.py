@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-import psycopg
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, OperationalError, StatementError
 
@@ -44,6 +44,16 @@ class Database:
                 self._open.reset(token)
 
     @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Everything that this thread reads in the block is as of one moment; it writes nothing in it."""
+        with self.reading() as connection:
+            token = self._open.set(connection)
+            try:
+                yield
+            finally:
+                self._open.reset(token)
+
+    @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection that sees one snapshot until the block ends."""
         if connection := self._open.get():
@@ -56,6 +66,11 @@ class Database:
         with self.reading() as connection:
             return step(connection)
 
+    def read_committed(self, step: Callable[[Connection], T]) -> T:
+        """As all others see it: without what this thread's open transaction has written."""
+        with _foreign_errors_converted(), self._reading.connect() as connection:
+            return step(connection)
+
     def write(self, step: Callable[[Connection], T]) -> T:
         """Run `step` in one transaction, and again when the database undid it for another's sake."""
         if connection := self._open.get():
@@ -64,7 +79,7 @@ class Database:
             for _ in range(_ATTEMPTS - 1):
                 try:
                     return self._write_once(step)
-                except (OperationalError, psycopg.OperationalError) as error:
+                except _undoing() as error:
                     if _sqlstate(error) not in _TRY_AGAIN:
                         raise
             return self._write_once(step)
@@ -149,8 +164,18 @@ def _foreign_errors_converted() -> Iterator[None]:
         if isinstance(error.orig, sqlite3.OperationalError):
             _refuse_storage(error.orig)
         raise CatalogError(f"the catalog's database refused: {_reason(error.orig)}") from error
-    except psycopg.Error as error:
+    except _driver_errors() as error:
         raise CatalogError(f"the catalog's database refused: {_reason(error)}") from error
+
+
+def _undoing() -> tuple[type[Exception], ...]:
+    return (OperationalError, *_driver_errors())
+
+
+def _driver_errors() -> tuple[type[Exception], ...]:
+    """What PostgreSQL's driver raises by itself, once SQLAlchemy has imported it: SQLite does without."""
+    driver = sys.modules.get("psycopg")
+    return (driver.Error,) if driver else ()
 
 
 def _refuse_storage(error: sqlite3.OperationalError) -> None:
@@ -161,8 +186,8 @@ def _refuse_storage(error: sqlite3.OperationalError) -> None:
 
 
 _STORAGE = {
-    sqlite3.SQLITE_BUSY: "another process has been writing to it for long; try again, or end that process",
-    sqlite3.SQLITE_LOCKED: "another process has been writing to it for long; try again, or end that process",
+    sqlite3.SQLITE_BUSY: "another process has been writing to it for a long time; try again, or stop that process",
+    sqlite3.SQLITE_LOCKED: "another process has been writing to it for a long time; try again, or stop that process",
     sqlite3.SQLITE_FULL: "make room on the disk",
     sqlite3.SQLITE_READONLY: "the file and its directory must be writable",
     sqlite3.SQLITE_CANTOPEN: "its directory must exist and be writable, and files must be left to open (ulimit -n)",

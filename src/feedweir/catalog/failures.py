@@ -1,4 +1,4 @@
-"""Failures: each against the name it happened to, the last few of every name."""
+"""Failures, recorded against what they happened to; the last few of each are kept."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from feedweir.catalog.columns import storable_key
 from feedweir.catalog.database import Database
 from feedweir.catalog.records import Failure, FailureKind
 from feedweir.catalog.rows import chunks, insert_all, take_numbers
-from feedweir.items.redact import without_secrets
+from feedweir.text.redact import without_secrets
 
 KEPT = 20
-"""Failures that are remembered of each resource."""
+"""How many failures of each resource are kept."""
 
 _failure = tables.failure
 
@@ -28,12 +28,12 @@ class Failures:
         self._database.write(lambda connection: record(connection, failures))
 
     def of(self, kind: FailureKind, resource: str) -> tuple[Failure, ...]:
-        """What went wrong with one resource, the latest first."""
+        """The failures of one resource, latest first."""
         query = select(_failure).where(_failure.c.kind == kind, _failure.c.resource == storable_key(resource))
         return self._read(query.order_by(_failure.c.id.desc()))
 
     def last_of(self, kind: FailureKind, resources: Iterable[str]) -> dict[str, Failure]:
-        """The last failure of each of these resources that has one."""
+        """The last failure of each of these resources, if it has one."""
         keys = {storable_key(resource): resource for resource in resources}
         found: dict[str, Failure] = {}
         for chunk in chunks(sorted(keys)):
@@ -44,13 +44,13 @@ class Failures:
         return found
 
     def latest(self, *, kind: FailureKind | None = None, limit: int = 100) -> tuple[Failure, ...]:
-        """The last failure of every resource that has one, the latest first."""
+        """The last failure of every resource that has one, latest first."""
         last = select(func.max(_failure.c.id)).group_by(_failure.c.kind, _failure.c.resource)
         query = select(_failure).where(_failure.c.id.in_(last)).order_by(_failure.c.id.desc()).limit(limit)
         return self._read(query if kind is None else query.where(_failure.c.kind == kind))
 
     def forget(self, kind: FailureKind, resource: str) -> None:
-        """Start with a clean slate, as when a person has seen to it."""
+        """Delete the failures of a resource, as when its cause was fixed."""
         of_resource = (_failure.c.kind == kind, _failure.c.resource == storable_key(resource))
         statement = delete(_failure).where(*of_resource)
         self._database.write(lambda connection: connection.execute(statement))
@@ -61,7 +61,7 @@ class Failures:
 
 
 def record(connection: Connection, failures: Sequence[Failure]) -> None:
-    """Remember failures in their order, and forget the oldest of each resource beyond `KEPT`."""
+    """Record failures in this order, and delete the oldest of each resource beyond `KEPT`."""
     if not failures:
         return
     numbers = take_numbers(connection, "failure", len(failures))

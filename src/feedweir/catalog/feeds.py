@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
+from typing import Any
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Table, and_, delete, func, not_, select, update
 
 from feedweir.catalog import history, names, sources, tables
-from feedweir.catalog.columns import storable
+from feedweir.catalog.columns import cleaned, storable
 from feedweir.catalog.database import Database
+from feedweir.catalog.name_text import NameText
 from feedweir.catalog.owners import is_theirs
 from feedweir.catalog.records import Change, Definition, FeedKind, FeedRecord, NewFeed
 from feedweir.catalog.rows import chunks, insert_all, take_numbers
 from feedweir.errors import CatalogError
+from feedweir.items.owners import concerns
 
 _feed = tables.feed
 _read = tables.feed_read
@@ -27,6 +30,7 @@ class Feeds:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._text = NameText(database)
 
     def version(self) -> int:
         """The number of the last change of definitions, 0 before the first."""
@@ -37,12 +41,32 @@ class Feeds:
         return self._database.write(history.next_version)
 
     def definitions(self, version: int | None = None) -> tuple[int, tuple[Definition, ...]]:
-        """The feeds as of a version (now, unless told), by id, and that version."""
+        """The feeds as of a version (by default the newest), by id, and that version."""
         return self._database.read(lambda connection: history.definitions(connection, version))
 
-    def changes_since(self, version: int) -> tuple[Change, ...]:
-        """Every change of feeds and subscriptions after `version`, in order."""
-        return self._database.read(lambda connection: history.changes_since(connection, version))
+    def sources_unlike(self, version: int, beginnings: Sequence[str]) -> tuple[Definition, ...]:
+        """The sources as of a version whose statements begin in none of these ways, by id."""
+
+        def is_wanted(table: Table) -> ColumnElement[bool]:
+            begins = (table.c.statement.startswith(one, autoescape=True) for one in beginnings)
+            return and_(table.c.kind == "source", *map(not_, begins))
+
+        return self._database.read(lambda one: history.some_definitions(one, version, is_wanted))
+
+    def several_as_of(self, version: int, feed_names: Iterable[str]) -> tuple[Definition, ...]:
+        """Those of these feeds that there were in a version."""
+
+        def of(connection: Connection, some: Sequence[str]) -> tuple[Definition, ...]:
+            return history.some_definitions(connection, version, lambda table: table.c.name.in_(some))
+
+        def read(connection: Connection) -> tuple[Definition, ...]:
+            return tuple(found for some in chunks(sorted(set(feed_names))) for found in of(connection, some))
+
+        return self._database.read(read)
+
+    def changes_since(self, version: int, limit: int | None = None) -> tuple[Change, ...]:
+        """Every change of feeds and subscriptions after `version`, in order; the first ones where there is a limit."""
+        return self._database.read(lambda connection: history.changes_since(connection, version, limit))
 
     def add(self, feeds: Sequence[NewFeed]) -> tuple[int, ...]:
         """Add feeds as one version; they may read each other. Returns their ids. All are added, or none."""
@@ -88,14 +112,7 @@ class Feeds:
 
     def with_ids(self, ids: Iterable[int]) -> tuple[FeedRecord, ...]:
         """Those of these feeds that there are, by id."""
-        wanted = sorted(set(ids))
-
-        def read(connection: Connection) -> tuple[FeedRecord, ...]:
-            queries = (select(_feed).where(_feed.c.id.in_(chunk)) for chunk in chunks(wanted))
-            rows = [row for query in queries for row in connection.execute(query.order_by(_feed.c.id))]
-            return _records(connection, rows)
-
-        return self._database.read(read)
+        return self._database.read(lambda connection: _with_ids(connection, ids))
 
     def with_id(self, id_: int) -> FeedRecord | None:
         return self._database.read(lambda connection: _maybe(connection, id_))
@@ -111,6 +128,11 @@ class Feeds:
     ) -> tuple[FeedRecord, ...]:
         """Feeds by name, all or those that concern an owner or are called like something; `after` and `limit` page
         through them."""
+        found = self._text.ids_like(like, self.version()) if like else None
+        if found is not None:
+            records = (one for one in self.with_ids(found) if kind in (None, one.kind) and one.name > after)
+            theirs = [one for one in records if owner is None or concerns(one.owner, owner)]
+            return tuple(sorted(theirs, key=lambda one: one.name)[:limit])
         query = select(_feed).where(_feed.c.name > after).order_by(_feed.c.name).limit(limit)
         if like:
             query = query.where(names.is_like(_feed.c.folded, like))
@@ -136,6 +158,50 @@ class Feeds:
     def readers(self, name: str) -> tuple[str, ...]:
         """The feeds that read this one directly, by name."""
         return self._database.read(lambda connection: _readers(connection, (names.id_of(connection, name),)))
+
+    def several(self, feed_names: Iterable[str]) -> tuple[FeedRecord, ...]:
+        """Those of these feeds that there are, by id."""
+        wanted = frozenset(name for name in feed_names if cleaned(name) == name)
+
+        def read(connection: Connection) -> tuple[FeedRecord, ...]:
+            return _records(
+                connection, [row for row in _named_like(connection, wanted) if row.name in wanted]
+            )
+
+        return self._database.read(read)
+
+    def reading(self, ids: Iterable[int]) -> tuple[FeedRecord, ...]:
+        """The feeds that read any of these directly, by id."""
+        wanted = sorted(set(ids))
+
+        def read(connection: Connection) -> tuple[FeedRecord, ...]:
+            queries = (
+                select(_read.c.reader_id).where(_read.c.used_id.in_(chunk)) for chunk in chunks(wanted)
+            )
+            return _with_ids(
+                connection, (id_ for query in queries for id_ in connection.execute(query).scalars())
+            )
+
+        return self._database.read(read)
+
+    def few_readers(self, feed_names: Iterable[str], most: int) -> tuple[int, ...]:
+        """The ids of the feeds that read any of these directly; none when there are more than `most`."""
+        wanted = sorted(map(names.folded, feed_names))
+        query = select(_read.c.reader_id).join(_feed, _feed.c.id == _read.c.used_id)
+        query = query.where(_feed.c.folded.in_(wanted)).distinct().limit(most + 1)
+        found = self._database.read(lambda connection: connection.execute(query).scalars().all())
+        return tuple(sorted(found)) if len(found) <= most else ()
+
+    def called(self, ids: Iterable[int]) -> dict[int, tuple[str, str]]:
+        """By id the name and the owner of those of these feeds that there are."""
+        wanted = sorted(set(ids))
+
+        def read(connection: Connection) -> dict[int, tuple[str, str]]:
+            columns = select(_feed.c.id, _feed.c.name, _feed.c.owner)
+            queries = (columns.where(_feed.c.id.in_(chunk)) for chunk in chunks(wanted))
+            return {id_: (name, owner) for query in queries for id_, name, owner in connection.execute(query)}
+
+        return self._database.read(read)
 
 
 def _add(connection: Connection, feeds: Sequence[NewFeed]) -> tuple[int, ...]:
@@ -308,6 +374,19 @@ def _one(connection: Connection, id_: int) -> FeedRecord:
 def _maybe(connection: Connection, id_: int | None) -> FeedRecord | None:
     rows = connection.execute(select(_feed).where(_feed.c.id == id_)).all()
     return next(iter(_records(connection, rows)), None)
+
+
+def _named_like(connection: Connection, feed_names: Iterable[str]) -> Iterator[Row[Any]]:
+    """The feeds that are called so, or differ only in case, by id within a chunk."""
+    folded = sorted(set(map(names.folded, feed_names)))
+    for chunk in chunks(folded):
+        yield from connection.execute(select(_feed).where(_feed.c.folded.in_(chunk)).order_by(_feed.c.id))
+
+
+def _with_ids(connection: Connection, ids: Iterable[int]) -> tuple[FeedRecord, ...]:
+    queries = (select(_feed).where(_feed.c.id.in_(chunk)) for chunk in chunks(sorted(set(ids))))
+    rows = [row for query in queries for row in connection.execute(query.order_by(_feed.c.id))]
+    return _records(connection, rows)
 
 
 def _records(connection: Connection, rows: Sequence[object]) -> tuple[FeedRecord, ...]:

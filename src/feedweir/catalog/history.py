@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from sqlalchemy import ColumnElement, Connection, Select, Subquery, and_, func, select
+from sqlalchemy import ColumnElement, Connection, Select, Subquery, Table, and_, func, select
 
 from feedweir.catalog import tables
 from feedweir.catalog.records import Change, Definition
@@ -46,15 +46,37 @@ def definitions(connection: Connection, version: int | None) -> tuple[int, tuple
     return version, _definitions(connection, query)
 
 
-def changes_since(connection: Connection, version: int) -> tuple[Change, ...]:
+def some_definitions(
+    connection: Connection, version: int, criteria: Callable[[Table], ColumnElement[bool]]
+) -> tuple[Definition, ...]:
+    """Those of the feeds as of a version of which something holds, by id, without reading the others."""
+    now, feed = current_version(connection), tables.feed
+    if version == now:
+        query = select(feed.c.id, feed.c.name, feed.c.kind, feed.c.statement)
+        return _definitions(connection, query.where(criteria(feed)).order_by(feed.c.id))
+    asked_for = select(_change.c.id).where(criteria(_change), _change.c.kind != "subscription")
+    last = last_changes(_known(version, now), asked_for)
+    query = (
+        select(_change.c.id, _change.c.name, _change.c.kind, _change.c.statement)
+        .join(last, _is_last(last))
+        .where(_change.c.action != "drop", criteria(_change))
+        .order_by(_change.c.id)
+    )
+    return _definitions(connection, query)
+
+
+def changes_since(connection: Connection, version: int, limit: int | None = None) -> tuple[Change, ...]:
     """Everything that was changed after `version`, in order."""
     query = select(_change).where(_change.c.version > version).order_by(_change.c.version, _change.c.id)
+    query = query.limit(limit)
     return tuple(Change(*row) for row in connection.execute(query))
 
 
-def last_changes(version: int) -> Subquery:
-    """(id, version) of the last change of every resource up to `version`."""
+def last_changes(version: int, ids: Select[tuple[int]] | None = None) -> Subquery:
+    """(id, version) of the last change of every resource, or of some, up to `version`."""
     query = select(_change.c.id, func.max(_change.c.version).label("version"))
+    if ids is not None:
+        query = query.where(_change.c.id.in_(ids))
     return query.where(_change.c.version <= version).group_by(_change.c.id).subquery()
 
 

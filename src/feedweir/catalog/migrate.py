@@ -6,10 +6,12 @@ that dies half-way leaves the old state, and a second one that opens at the same
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import resources
 
 from sqlalchemy import Connection, inspect, text
 
+from feedweir.catalog.conversions import CONVERSIONS
 from feedweir.catalog.database import Database
 from feedweir.errors import CatalogError
 
@@ -28,9 +30,9 @@ _WORDS = {
 }
 
 
-def migrate(database: Database) -> None:
-    """Bring the database to the newest step; a database of a newer Feedweir is left alone."""
-    steps = migrations()
+def migrate(database: Database, steps: Sequence[tuple[str, str]] | None = None) -> None:
+    """Bring the database to the last of these steps, or to the newest; a database of a newer Feedweir is left alone."""
+    steps = migrations() if steps is None else steps
     if database.read(_steps_done) == len(steps):
         return
     database.write(lambda connection: _run_missing(connection, steps, database.dialect))
@@ -45,18 +47,20 @@ def migrations() -> tuple[tuple[str, str], ...]:
     return tuple((file.name.removesuffix(".sql"), file.read_text("utf-8")) for file in files)
 
 
-def _run_missing(connection: Connection, steps: tuple[tuple[str, str], ...], dialect: str) -> None:
+def _run_missing(connection: Connection, steps: Sequence[tuple[str, str]], dialect: str) -> None:
     if dialect == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
     done = _steps_done(connection)
     if done > len(steps):
         raise CatalogError(
-            f"the catalog is at step {done}, this program knows {len(steps)}",
+            f"the catalog has schema version {done}; this program knows versions up to {len(steps)}",
             hint="open it with the newer version of Feedweir that wrote it",
         )
     for number, (name, sql) in enumerate(steps[done:], start=done + 1):
         for statement in _statements(sql, dialect):
             connection.exec_driver_sql(statement)
+        if name in CONVERSIONS:
+            CONVERSIONS[name](connection)
         _record(connection, number, name)
 
 

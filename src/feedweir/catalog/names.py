@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from sqlalchemy import Column, ColumnElement, Connection, select
 
 from feedweir.catalog import tables
 from feedweir.catalog.columns import cleaned, storable
 from feedweir.catalog.rows import chunks
-from feedweir.errors import CatalogError
+from feedweir.errors import CatalogError, near, nearest
 
 MAX_LENGTH = 200
 _NEIGHBOURS = 500
@@ -78,8 +77,7 @@ def taken(connection: Connection, names: Iterable[str]) -> list[tuple[str, str]]
 
 
 def unknown(connection: Connection, name: str) -> CatalogError:
-    near = near_names(connection, name)
-    hint = f"did you mean {' or '.join(near)}?" if near else ""
+    hint = near(name, near_names(connection, name))
     return CatalogError(f"there is no feed {name!r}", hint=hint)
 
 
@@ -94,4 +92,4 @@ def near_names(connection: Connection, name: str) -> tuple[str, ...]:
         query.order_by(_feed.c.id).limit(_SAMPLE),
     ):
         candidates.update((row.folded, row.name) for row in connection.execute(part))
-    return tuple(candidates[near] for near in get_close_matches(key, sorted(candidates), n=3, cutoff=0.6))
+    return tuple(candidates[found] for found in nearest(key, sorted(candidates)))

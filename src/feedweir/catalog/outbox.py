@@ -14,10 +14,10 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, func, select, update
 
-from feedweir.catalog import deliveries, forgetting, replaying, rhythms, tables
+from feedweir.catalog import deliveries, replays, rhythms, sent_marks, tables
 from feedweir.catalog.columns import storable_key
 from feedweir.catalog.database import Database
-from feedweir.catalog.records import Entry, EntryState, NewEntry, Outcome, Waiting
+from feedweir.catalog.records import Entry, EntryOutcome, EntryState, NewEntry, Waiting
 from feedweir.catalog.rows import chunks, existing, take_numbers, upsert_all
 
 _outbox = tables.outbox
@@ -26,13 +26,13 @@ _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
 class Outbox:
-    """Senders claim, send, and settle; any number of them may do so at once."""
+    """Senders claim entries, send them and settle them; any number of senders may do so at once."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def insert(self, entries: Sequence[NewEntry], now: datetime) -> int:
-        """Add what is not there yet; returns how many. Batches do this as part of their commit."""
+        """Add new entries; returns how many. Batches do this as part of their commit."""
         return self._database.write(lambda connection: insert(connection, entries, now))
 
     def claim(
@@ -46,7 +46,7 @@ class Outbox:
         subscription_id: int | None = None,
         ids: Sequence[int] | None = None,
     ) -> tuple[Entry, ...]:
-        """Take up to `limit` due entries for `lease_s` seconds, of active subscriptions, oldest first.
+        """Claim up to `limit` due entries of active subscriptions for `lease_s` seconds, oldest first.
 
         With `ids`, only those that are among them: at most `rows.CHUNK`.
         """
@@ -57,16 +57,16 @@ class Outbox:
         return self._database.write(lambda connection: _claim(connection, query, worker, until))
 
     def renew(self, ids: Sequence[int], *, worker: str, now: datetime, lease_s: float) -> tuple[int, ...]:
-        """Hold claimed entries longer. Returns those that are still ours: the others must not be sent."""
+        """Extend the lease of claimed entries. Returns those that are still ours: the others must not be sent."""
         until = now + timedelta(seconds=lease_s)
         return self._database.write(lambda connection: _renew(connection, ids, worker, until))
 
     def release(self, ids: Sequence[int], *, worker: str, now: datetime) -> None:
-        """Give claimed entries back untried, as when stopping."""
+        """Give claimed entries back without an attempt, as when stopping."""
         self._database.write(lambda connection: _release(connection, ids, worker, now))
 
-    def settle(self, outcomes: Sequence[Outcome], *, worker: str, now: datetime) -> tuple[int, ...]:
-        """Say what became of entries, and write it into the delivery log. Returns those it was accepted for.
+    def settle(self, outcomes: Sequence[EntryOutcome], *, worker: str, now: datetime) -> tuple[int, ...]:
+        """Record the results of entries, also in the delivery log. Returns the entries for which they were accepted.
 
         That something was sent is a fact, and accepted even after the lease was lost; that it failed is
         accepted only from the sender that holds it.
@@ -85,7 +85,7 @@ class Outbox:
         """Make entries pending again; returns how many: all dead ones, or, dead or sent, those of these numbers and
         those settled in this time."""
         return self._database.write(
-            lambda connection: replaying.replay(connection, now, subscription_id, ids, since, until)
+            lambda connection: replays.replay(connection, now, subscription_id, ids, since, until)
         )
 
     def entries(
@@ -106,7 +106,7 @@ class Outbox:
         return tuple(Entry(**row._mapping) for row in rows)
 
     def waiting(self, ids: Sequence[int], now: datetime) -> dict[int, Waiting]:
-        """What is due for these subscriptions, those of them that have anything: for digests by count or wait."""
+        """What is due for these subscriptions; those with nothing due are left out."""
         query = select(_outbox.c.subscription_id, func.count(), func.min(_outbox.c.created_at))
         query = query.where(_outbox.c.due_at <= now).group_by(_outbox.c.subscription_id)
         found: dict[int, Waiting] = {}
@@ -117,14 +117,35 @@ class Outbox:
         return found
 
     def with_ids(self, ids: Sequence[int]) -> tuple[Entry, ...]:
-        """Entries by their numbers, those that are there, in order."""
+        """The entries with these numbers, in order; missing ones are left out."""
         rows = self._database.read(lambda connection: _numbered(connection, ids))
         return tuple(Entry(**row._mapping) for row in rows)
+
+    def of_elements(self, subscription_ids: Iterable[int], element_keys: Sequence[str]) -> tuple[Entry, ...]:
+        """The entries of these subscriptions about these few elements, by number."""
+        keys = [storable_key(key) for key in element_keys]
+        query = select(_outbox).where(_outbox.c.element_key.in_(keys))
+
+        def read(connection: Connection) -> list[Entry]:
+            of_some = (
+                query.where(_outbox.c.subscription_id.in_(chunk)) for chunk in chunks(subscription_ids)
+            )
+            return [Entry(**row._mapping) for each in of_some for row in connection.execute(each)]
+
+        return tuple(sorted(self._database.read(read), key=lambda entry: entry.id))
+
+    def forgotten_as_sent(self, subscription_ids: Iterable[int], element_keys: Sequence[str]) -> set[int]:
+        """The subscriptions to which one of these elements was sent so long ago that its entry was deleted."""
+        now = datetime.now(UTC)
+        asked = [NewEntry(id_, key, {}, now) for id_ in subscription_ids for key in element_keys]
+        new = self._database.read(lambda connection: sent_marks.not_forgotten(connection, asked))
+        kept = {(one.subscription_id, one.element_key) for one in new}
+        return {one.subscription_id for one in asked if (one.subscription_id, one.element_key) not in kept}
 
     def claim_first(
         self, most: Mapping[int, int], *, worker: str, now: datetime, lease_s: float
     ) -> dict[int, tuple[Entry, ...]]:
-        """Take the oldest due entries of each subscription, at most so many; in one go, for many subscriptions.
+        """Claim the oldest due entries of each subscription, at most this many; at once for many subscriptions.
 
         Only for who holds these subscriptions: nothing else keeps two from taking the same.
         """
@@ -136,11 +157,17 @@ class Outbox:
         return {id_: tuple(entries) for id_, entries in found.items()}
 
     def next_due_at(self) -> datetime | None:
-        """When the next entry is due, to sleep until then."""
+        """When the next entry is due."""
         query = (
             select(_outbox.c.due_at).where(_outbox.c.due_at.is_not(None)).order_by(_outbox.c.due_at).limit(1)
         )
         return self._database.read(lambda connection: connection.execute(query).scalar_one_or_none())
+
+    def oldest_unsent(self) -> int:
+        """The smallest number of an item that is still to be sent; 0 if there is none."""
+        query = select(_outbox.c.payload).where(_outbox.c.state.in_(("pending", "claimed", "failed")))
+        rows = self._database.read(lambda connection: connection.execute(query).scalars().all())
+        return min((payload["seq"] for payload in rows), default=0)
 
     def counts(self, *, subscription_id: int | None = None) -> dict[str, int]:
         """How many entries are in each state, of all subscriptions or one."""
@@ -151,21 +178,21 @@ class Outbox:
         return {row[0]: row[1] for row in rows}
 
     def forget_sent(self, before: datetime) -> int:
-        """Take entries that were sent before then out, some thousands at most; how many. They stay known as sent."""
-        return self._database.write(lambda connection: forgetting.forget_sent(connection, before))
+        """Delete entries sent before then, at most a few thousand; returns how many. They are still known as sent."""
+        return self._database.write(lambda connection: sent_marks.forget_sent(connection, before))
 
     def forget_given_up(self, before: datetime) -> int:
-        """Delete what was given up before then for subscriptions that are no more, some thousands at most; how many."""
-        return self._database.write(lambda connection: forgetting.forget_given_up(connection, before))
+        """Delete dead letters of dropped subscriptions from before then, at most a few thousand; returns how many."""
+        return self._database.write(lambda connection: sent_marks.forget_given_up(connection, before))
 
     def forget_dropped(self) -> int:
-        """Forget also that something was sent to subscriptions that are no more; how many elements that were."""
-        return self._database.write(forgetting.forget_dropped)
+        """Delete the marks of what was sent to dropped subscriptions; returns how many."""
+        return self._database.write(sent_marks.forget_dropped)
 
 
 def insert(connection: Connection, entries: Sequence[NewEntry], now: datetime) -> int:
-    """Add what is not there yet, in the order given; what is for dropped subscriptions is left out."""
-    entries = forgetting.not_forgotten(connection, entries)
+    """Add new entries in this order; those for dropped subscriptions are left out."""
+    entries = sent_marks.not_forgotten(connection, entries)
     if not entries:
         return 0
     wanted = (entry.subscription_id for entry in entries)
@@ -188,7 +215,7 @@ def _first_times(entries: Sequence[NewEntry]) -> dict[int, datetime]:
 
 
 def give_up(connection: Connection, subscription_id: int, now: datetime, reason: str) -> None:
-    """Declare everything that waits for a subscription dead."""
+    """Make all waiting entries of a subscription dead letters."""
     waits = (_outbox.c.subscription_id == subscription_id, _outbox.c.due_at.is_not(None))
     values = {"state": "dead", "due_at": None, "worker": "", "reason": reason, "settled_at": now}
     connection.execute(update(_outbox).where(*waits).values(values))
@@ -269,7 +296,7 @@ def _release(connection: Connection, ids: Sequence[int], worker: str, now: datet
 
 
 def _held(connection: Connection, ids: Iterable[int], worker: str) -> list[Any]:
-    """The entries that a sender holds, locked until our commit."""
+    """The entries that a sender has claimed, locked until our commit."""
     return [row for row in _locked(connection, ids) if row.state == "claimed" and row.worker == worker]
 
 
@@ -294,7 +321,7 @@ def _update(connection: Connection, ids: Iterable[int], values: dict[str, Any]) 
 
 
 def _settle(
-    connection: Connection, outcomes: Sequence[Outcome], worker: str, now: datetime
+    connection: Connection, outcomes: Sequence[EntryOutcome], worker: str, now: datetime
 ) -> tuple[int, ...]:
     rows = {row.id: row for row in _locked(connection, (outcome.id for outcome in outcomes))}
     accepted = [outcome for outcome in outcomes if _accepts(rows.get(outcome.id), outcome, worker)]
@@ -305,14 +332,14 @@ def _settle(
     return tuple(outcome.id for outcome in accepted)
 
 
-def _accepts(row: Any, outcome: Outcome, worker: str) -> bool:
+def _accepts(row: Any, outcome: EntryOutcome, worker: str) -> bool:
     if row is None or row.state == "sent":
         return False
     return outcome.state == "sent" or (row.state == "claimed" and row.worker == worker)
 
 
-def _kind(outcome: Outcome) -> tuple[str, str, datetime]:
-    """What is the same for entries that are settled by one statement."""
+def _kind(outcome: EntryOutcome) -> tuple[str, str, datetime]:
+    """Entries with equal values are settled by one SQL statement."""
     return outcome.state, outcome.reason, outcome.retry_at or _NEVER
 
 

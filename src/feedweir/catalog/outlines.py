@@ -1,4 +1,4 @@
-"""The outline that feeds were imported in, kept as it was, and which feeds its folders became."""
+"""The feeds that were imported as OPML, and which virtual feeds their folders became."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Outlines:
         self._database = database
 
     def read(self) -> str:
-        """The outline as OPML; empty when nothing was ever imported."""
+        """The imported feeds as OPML; empty when nothing was ever imported."""
         return self._read(_DOCUMENT)
 
     def write(self, document: str) -> None:

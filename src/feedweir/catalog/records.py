@@ -89,20 +89,45 @@ class FetchState:
     etag: str = ""
     last_modified: str = ""
     """Both validators byte for byte as the server sent them."""
+    validated_url: str = ""
+    """The address that gave them."""
+    body_hash: str = ""
+    """Of the last document."""
     next_check_at: datetime
-    last_checked_at: datetime | None = None
+    not_before: datetime | None = None
+    """What the server and the document allow: no policy may choose an earlier time."""
     last_success_at: datetime | None = None
     failures: int = 0
     """Failures since the last success."""
+    failure: str = ""
+    """The last of them in words."""
+    is_unreadable: bool = False
+    """Whether the last document was no feed."""
+    page: str = ""
+    """The page that was registered, when its feed was found on it."""
     moved_to: str = ""
-    """Where a permanent redirect pointed that is not yet confirmed, and how often in a row it was seen."""
-    moved_count: int = 0
+    """Where a permanent redirect pointed that is not yet confirmed."""
+    hosts: tuple[str, ...] = ()
+    """Every host that the last fetch had to ask."""
+    pushed_until: datetime | None = None
+    pushed_since: datetime | None = None
+    """Since when and until when a hub pushes."""
+    every_s: float = 0.0
+    """The interval that its registration asks for; 0 leaves it to the policy."""
+    id_path: str = ""
+    """Where its registration says that its items name their ids."""
+    ttl_s: int = 0
+    skip_hours: tuple[int, ...] = ()
+    skip_days: tuple[int, ...] = ()
+    """What its document asks of its readers."""
+    history: Json = field(default_factory=dict)
+    """The refresh policy's statistics."""
     hub: str = ""
-    hub_topic: str = ""
-    hub_secret: str = field(default="", repr=False)
-    hub_lease_until: datetime | None = None
-    refresh: Json = field(default_factory=dict)
-    """The refresh policy's own statistics."""
+    """The hub that was set by hand."""
+    lease: Json = field(default_factory=dict)
+    """The subscription at its hub."""
+    imported_from: tuple[str, ...] = ()
+    """The addresses under which it was imported."""
     description: Json = field(default_factory=dict)
     """What the last readable document says of the feed: title, link, language, …"""
 
@@ -168,9 +193,8 @@ class FeedCounts(NamedTuple):
     """Items the feed was asked about."""
     hits: int = 0
     """Items that are in it."""
-    bytes: int = 0
     candidates: int = 0
-    """How often the matcher had to look at it: what it costs."""
+    """How often the matcher had to check it: what it costs."""
     last_hit_at: datetime | None = None
 
 
@@ -180,13 +204,20 @@ class FeedStatistics(NamedTuple):
     feed_id: int
     items: int
     hits: int
-    bytes: int
     candidates: int
     last_hit_at: datetime | None
     recent_items: float
     recent_hits: float
     recent_candidates: float
     recent_at: datetime
+
+
+class Fading(NamedTuple):
+    """What is left of the weights of a source's atoms, except of those that are spared."""
+
+    source_id: int
+    share: float
+    spared: tuple[str, ...] = ()
 
 
 class AtomCount(NamedTuple):
@@ -238,8 +269,8 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What became of a claimed entry. `failed` is tried again at `retry_at`; `dead` waits for a person."""
+class EntryOutcome:
+    """The result for a claimed entry. `failed` is tried again at `retry_at`; `dead` waits for a person."""
 
     id: int
     state: Literal["sent", "failed", "dead"]
@@ -280,6 +311,8 @@ class BatchCommit:
     at: datetime
     detail: Json = field(default_factory=dict)
     counts: tuple[FeedCounts, ...] = ()
+    fading: tuple[Fading, ...] = ()
+    """Happens before the atoms are added."""
     atoms: tuple[AtomCount, ...] = ()
     failures: tuple[Failure, ...] = ()
     fetch_states: tuple[FetchState, ...] = ()

@@ -1,4 +1,4 @@
-"""Where subscriptions stand in their schedules, and which of them are due: all that senders look at to find work."""
+"""Where subscriptions stand in their schedules, and which are due. This is the only place where senders find work."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _RECORD = tuple(column.name for column in _subscription.columns)
 
 
 def begin(connection: Connection, id_: int, channel: str) -> None:
-    """Remember a new subscription, or that one goes by another channel now."""
+    """Record a new subscription, or a new channel of an existing one."""
     row = _row(Rhythm(subscription_id=id_, channel=channel))
     upsert_all(connection, _rhythm, [row], ["subscription_id"], ["channel"])
 
 
 def hear(connection: Connection, arrivals: Mapping[int, datetime]) -> None:
-    """Something arrived for subscriptions, to be sent from then on: they are due, unless only time can make them."""
+    """Entries arrived that may be sent from these times on: their subscriptions are due, unless only time matters."""
     waits = _rhythm.c.next_due_at.is_(None)
     for at, ids in _by_time(arrivals):
         later = (_rhythm.c.next_due_at > at) & (_rhythm.c.hears == 1)
@@ -34,17 +34,17 @@ def hear(connection: Connection, arrivals: Mapping[int, datetime]) -> None:
 
 
 def wake(connection: Connection, ids: Iterable[int], at: datetime) -> None:
-    """Something else changed about subscriptions: they are due, whatever they were waiting for."""
+    """Something else about subscriptions changed: they are due, whatever they were waiting for."""
     _make_due(connection, ids, at, _rhythm.c.next_due_at.is_(None) | (_rhythm.c.next_due_at > at))
 
 
 def rest(connection: Connection, id_: int) -> None:
-    """A subscription is due no more, until it is woken."""
+    """A subscription is not due until it is woken."""
     connection.execute(update(_rhythm).where(_rhythm.c.subscription_id == id_).values(next_due_at=None))
 
 
 def due(connection: Connection, now: datetime, rooms: Mapping[str, int]) -> tuple[int, ...]:
-    """Up to so many due subscriptions of each channel, those that wait longest first."""
+    """Up to this many due subscriptions of each channel, longest waiting first."""
     found: list[tuple[datetime, int]] = []
     for channel, room in sorted(rooms.items()):
         query = select(_rhythm.c.next_due_at, _rhythm.c.subscription_id)
@@ -57,7 +57,7 @@ def due(connection: Connection, now: datetime, rooms: Mapping[str, int]) -> tupl
 def hold(
     connection: Connection, ids: Iterable[int], due_at: datetime | None
 ) -> dict[int, tuple[SubscriptionRecord, Rhythm]]:
-    """Living subscriptions, held until our transaction ends.
+    """Subscriptions that are not dropped, locked until our transaction ends.
 
     With `due_at`, only those that are active and due then, and that nobody else holds; the others are waited for.
     """
@@ -80,7 +80,7 @@ def _held(ids: Sequence[int], due_at: datetime | None) -> Select[Any]:
 
 
 def save(connection: Connection, rhythms: Iterable[Rhythm]) -> None:
-    """Remember where subscriptions stand; the last one of each counts."""
+    """Record where subscriptions stand; the last rhythm of each counts."""
     last = {rhythm.subscription_id: rhythm for rhythm in rhythms}
     rows = [_row(last[id_]) for id_ in sorted(last)]
     if rows:

@@ -1,4 +1,4 @@
-"""Secrets of the installation: made when first asked for, and kept."""
+"""Secrets of the installation: generated on first use, and kept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Secrets:
         self._database = database
 
     def of(self, name: str, make: Callable[[], str]) -> str:
-        """The secret of this name; the first who asks makes it, everybody else gets the same."""
+        """The secret of this name; the first caller generates it, all others get the same."""
         query = select(_secret.c.value).where(_secret.c.name == name)
         found = self._database.read(lambda connection: connection.execute(query).scalar_one_or_none())
         if found is None:

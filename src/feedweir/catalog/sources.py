@@ -19,8 +19,8 @@ _feed = tables.feed
 _source = tables.source
 _first = tables.first_document
 _COLUMNS = tuple(_source.c.keys())
-_SAID = ("hub", "imported_from")
-"""What people said of a source: it outlives its address."""
+_BY_HAND = ("hub", "imported_from")
+"""What people set for a source: it survives a change of its address."""
 _STATE = tuple(field.name for field in fields(FetchState))
 
 
@@ -38,7 +38,7 @@ class Sources:
         return self._database.read(lambda connection: _records(connection, _query().order_by(_feed.c.name)))
 
     def several(self, wanted: Iterable[str]) -> tuple[SourceRecord, ...]:
-        """The sources among these names, by name; names that are none are left out."""
+        """The sources among these names, by name; unknown names are left out."""
         names = sorted(set(wanted))
         return self._database.read(lambda connection: _several(connection, names))
 
@@ -64,7 +64,8 @@ class Sources:
         return self._database.read(lambda connection: connection.execute(query).scalar_one_or_none())
 
     def readers(self) -> dict[str, int]:
-        """By source how many active subscriptions read it, on whatever way; sources that none reads are left out."""
+        """By source how many active subscriptions read it, directly or through other feeds; sources that none reads are
+        left out."""
         return self._database.read(_readers)
 
     def first_documents(self, wanted: Iterable[str]) -> dict[str, FirstDocument]:
@@ -77,7 +78,7 @@ class Sources:
         self._database.write(lambda connection: _begin(connection, documents))
 
     def save(self, states: Sequence[FetchState]) -> None:
-        """Keep what the fetches learned; the states of sources that are gone are left out."""
+        """Save states; those of sources that are gone are left out."""
         self._database.write(lambda connection: save(connection, states))
 
 
@@ -114,15 +115,13 @@ def first_state(feed: NewFeed, id_: int) -> dict[str, Any]:
 
 
 def move(connection: Connection, id_: int, feed: NewFeed) -> None:
-    """A source that was given another URL starts anew; one that was not keeps what it knows."""
+    """A source that gets another URL starts anew; otherwise it keeps its state."""
     if not feed.url:
         connection.execute(_source.delete().where(_source.c.feed_id == id_))
         return
     if _registered_url(connection, id_) != feed.url:
-        values = first_state(feed, id_)
-        known = connection.execute(select(_source.c.refresh).where(_source.c.feed_id == id_)).scalar() or {}
-        values["refresh"] = {name: value for name, value in known.items() if name in _SAID}
-        upsert_all(connection, _source, [values], ["feed_id"], [name for name in _STATE if name != "feed_id"])
+        anew = [name for name in _STATE if name not in ("feed_id", *_BY_HAND)]
+        upsert_all(connection, _source, [first_state(feed, id_)], ["feed_id"], anew)
 
 
 def _readers(connection: Connection) -> dict[str, int]:

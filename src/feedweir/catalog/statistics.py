@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, case, func, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, case, func, or_, select, update
 
 from feedweir.catalog import tables
 from feedweir.catalog.columns import microseconds, moment, storable_key
 from feedweir.catalog.database import Database
-from feedweir.catalog.records import AtomCount, FeedCounts, FeedStatistics
+from feedweir.catalog.records import AtomCount, Fading, FeedCounts, FeedStatistics
 from feedweir.catalog.rows import chunks, existing, upsert_all
 
 HALF_LIFE_S = 7 * 86_400
@@ -51,6 +51,13 @@ def add_counts(connection: Connection, counts: Sequence[FeedCounts], now: dateti
     upsert_all(connection, _feed, rows, ["feed_id"], _added_counts)
 
 
+def fade(connection: Connection, fading: Iterable[Fading]) -> None:
+    """Weigh what was counted before less: one statement a source, however many atoms are watched."""
+    for one in fading:
+        is_meant = and_(_atom.c.source_id == one.source_id, _atom.c.atom.not_in(one.spared))
+        connection.execute(update(_atom).where(is_meant).values(weight=_atom.c.weight * one.share))
+
+
 def add_atoms(connection: Connection, atoms: Sequence[AtomCount]) -> None:
     """Add how often atoms held; a source that was dropped meanwhile is left out."""
     living = existing(connection, tables.feed.c.id, (atom.source_id for atom in atoms))
@@ -83,7 +90,6 @@ def _both(old: FeedCounts, new: FeedCounts) -> FeedCounts:
         old.feed_id,
         items=old.items + new.items,
         hits=old.hits + new.hits,
-        bytes=old.bytes + new.bytes,
         candidates=old.candidates + new.candidates,
         last_hit_at=max(hits_at, default=None),
     )
@@ -97,7 +103,7 @@ def _added_counts(new: Any) -> Mapping[str, ColumnElement[Any]]:
     is_later = or_(
         old.last_hit_at.is_(None), and_(new.last_hit_at.is_not(None), new.last_hit_at > old.last_hit_at)
     )
-    totals = {name: old[name] + new[name] for name in ("items", "hits", "bytes", "candidates")}
+    totals = {name: old[name] + new[name] for name in ("items", "hits", "candidates")}
     recent = {
         name: old[name] * kept + new[name] for name in ("recent_items", "recent_hits", "recent_candidates")
     }

@@ -21,13 +21,15 @@ from feedweir.catalog.records import (
     SubscriptionStatus,
 )
 from feedweir.catalog.rows import CHUNK, chunks, take_numbers
+from feedweir.channel_kinds import CHANNEL_KINDS
 from feedweir.errors import CatalogError
 
 _subscription = tables.subscription
+_FETCHED = tuple(kind.name for kind in CHANNEL_KINDS.values() if not kind.is_sent)
 
 
 class Reader(NamedTuple):
-    """A subscription that something is sent to."""
+    """An active subscription that entries are sent to."""
 
     feed: int
     subscription: int
@@ -36,7 +38,7 @@ class Reader(NamedTuple):
 
 
 class Subscriptions:
-    """Every subscription; each change of one is a version, like a change of a feed."""
+    """All subscriptions. Each change makes a version, as changes of feeds do."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -46,7 +48,7 @@ class Subscriptions:
         return self._database.write(lambda connection: _add(connection, new))
 
     def replace(self, id_: int, new: NewSubscription) -> None:
-        """Change a subscription; its number, its outbox and its log stay."""
+        """Change a subscription; its number, outbox and log stay."""
         self._database.write(lambda connection: _replace(connection, id_, new))
 
     def set_status(self, id_: int, status: SubscriptionStatus, now: datetime) -> None:
@@ -57,7 +59,7 @@ class Subscriptions:
         return self._database.read(lambda connection: _one(connection, id_))
 
     def named(self, name: str, *, with_dropped: bool = False) -> SubscriptionRecord | None:
-        """The living subscription that was given this name, or has this number; the name comes first.
+        """The subscription with this name, or else with this number, unless it was dropped.
 
         With dropped ones, the last that was dropped where none lives.
         """
@@ -79,7 +81,7 @@ class Subscriptions:
         after: int = 0,
         limit: int | None = None,
     ) -> tuple[SubscriptionRecord, ...]:
-        """Subscriptions, all or those that concern an owner, in the order they were made, from a number on."""
+        """Subscriptions by number, all or those that concern an owner."""
         query = (
             select(_subscription).where(_subscription.c.id > after).order_by(_subscription.c.id).limit(limit)
         )
@@ -96,22 +98,31 @@ class Subscriptions:
         return self._database.read(read)
 
     def to_deliver(self, feed_ids: Iterable[int]) -> Iterator[Reader]:
-        """The active subscriptions to these feeds that something is sent to (a stream is fetched), by feed.
+        """The active subscriptions to these feeds that entries are sent to (a stream is fetched), by feed.
 
         However many there are, only some are held at a time.
         """
-        for chunk in chunks(sorted(set(feed_ids))):
+        for chunk in chunks(self._with_readers(sorted(set(feed_ids)))):
             page = self._readers(chunk, (0, 0))
             while page:
                 yield from page
                 page = self._readers(chunk, page[-1][:2]) if len(page) == CHUNK else []
 
+    def _with_readers(self, feed_ids: Sequence[int]) -> Sequence[int]:
+        """The feeds that may have readers. A batch may be in a hundred thousand feeds that nobody subscribes to: where
+        there are fewer subscriptions than feeds, feeds are looked for among those."""
+        of = _subscription.c.feed_id
+        near = of.between(min(feed_ids, default=0), max(feed_ids, default=0))
+        query = select(of).where(near).order_by(of).limit(len(feed_ids))
+        found = self._database.read(lambda one: one.execute(query).scalars().all())
+        return feed_ids if len(found) == len(feed_ids) else sorted(set(found).intersection(feed_ids))
+
     def _readers(self, feed_ids: Sequence[int], after: tuple[int, int]) -> list[Reader]:
-        """Some that come after another (feed, subscription); read by themselves, so that no writer waits for long."""
+        """Some readers after this (feed, subscription), in a query of their own, so that no writer waits for long."""
         of, id_ = _subscription.c.feed_id, _subscription.c.id
         columns = (of, id_, _subscription.c.channel, _subscription.c.options)
         query = select(*columns).where(of.in_(feed_ids), tuple_(of, id_) > after)
-        query = query.where(_subscription.c.status == "active", _subscription.c.channel != "stream")
+        query = query.where(_subscription.c.status == "active", _subscription.c.channel.not_in(_FETCHED))
         query = query.order_by(of, id_).limit(CHUNK)
         rows = self._database.read(lambda one: one.execute(query).all())
         return [Reader(row[0], row[1], row[2], bool(row[3].get("backlog"))) for row in rows]
@@ -121,20 +132,20 @@ class Subscriptions:
         return self._database.read(lambda connection: rhythms.of(connection, id_))
 
     def due(self, now: datetime, rooms: Mapping[str, int]) -> tuple[int, ...]:
-        """Up to so many subscriptions of each channel whose time has come, those that wait longest first."""
+        """Up to this many due subscriptions of each channel, longest waiting first."""
         return self._database.read(lambda connection: rhythms.due(connection, now, rooms))
 
     def hold(
         self, ids: Iterable[int], *, due_at: datetime | None = None
     ) -> dict[int, tuple[SubscriptionRecord, Rhythm]]:
-        """Living subscriptions and where they stand, held: others who ask for these wait until our transaction ends.
+        """Subscriptions that are not dropped, with their rhythms, locked until our transaction ends.
 
         With `due_at`, only those that are active and due then, and that nobody else holds.
         """
         return self._database.write(lambda connection: rhythms.hold(connection, ids, due_at))
 
     def save_rhythms(self, changed: Sequence[Rhythm]) -> None:
-        """Remember where subscriptions stand in their schedules; this is not a version."""
+        """Record where subscriptions stand in their schedules; this makes no version."""
         self._database.write(lambda connection: rhythms.save(connection, changed))
 
 
@@ -193,7 +204,7 @@ def _record(
 
 
 def _named(connection: Connection, name: str, which: ColumnElement[bool]) -> SubscriptionRecord | None:
-    """The last of these that was given this name, or the one that has this number."""
+    """The last of these with this name, or the one with this number."""
     these = select(_subscription).where(which)
     # Options are JSON in one spelling: a name stands in them in this way only.
     spelled = f'"name":{canonical_json(name)}'

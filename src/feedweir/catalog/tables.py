@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, MetaData, Table, Text
 
-from feedweir.catalog.columns import Header, Json, Moment, Prose
+from feedweir.catalog.columns import Flag, Header, Json, JsonTuple, Moment, Prose
 
 metadata = MetaData()
 
@@ -40,17 +40,28 @@ source = Table(
     Column("etag", Header),
     Column("last_modified", Header),
     Column("next_check_at", Moment),
-    Column("last_checked_at", Moment),
     Column("last_success_at", Moment),
     Column("failures", BigInteger),
     Column("moved_to", Prose),
-    Column("moved_count", BigInteger),
-    Column("hub", Prose),
-    Column("hub_topic", Prose),
-    Column("hub_secret", Prose),
-    Column("hub_lease_until", Moment),
-    Column("refresh", Json),
     Column("description", Json),
+    Column("validated_url", Prose),
+    Column("body_hash", Text),
+    Column("not_before", Moment),
+    Column("failure", Prose),
+    Column("is_unreadable", Flag),
+    Column("page", Prose),
+    Column("hosts", JsonTuple),
+    Column("pushed_until", Moment),
+    Column("pushed_since", Moment),
+    Column("every_s", Float),
+    Column("id_path", Prose),
+    Column("ttl_s", BigInteger),
+    Column("skip_hours", JsonTuple),
+    Column("skip_days", JsonTuple),
+    Column("history", Json),
+    Column("hub", Prose),
+    Column("lease", Json),
+    Column("imported_from", JsonTuple),
 )
 
 first_document = Table(
@@ -105,7 +116,6 @@ feed_statistics = Table(
     Column("feed_id", BigInteger, primary_key=True, autoincrement=False),
     Column("items", BigInteger),
     Column("hits", BigInteger),
-    Column("bytes", BigInteger),
     Column("candidates", BigInteger),
     Column("last_hit_at", Moment),
     Column("recent_items", Float(53)),

@@ -64,17 +64,17 @@ def _load(connection: Connection, lines: Iterator[dict[str, Any]]) -> None:
     by_name = {table.name: table for table in _TABLES}
     for name, group in groupby(lines, key=lambda line: line.get("table")):
         if name not in by_name:
-            raise CatalogError(f"this export has a table {name!r} that the catalog does not know")
+            raise CatalogError(f"this export has a table {name!r} that this catalog does not have")
         insert_all(connection, by_name[name], (_decoded(by_name[name], line) for line in group))
 
 
 def _check_header(header: dict[str, Any]) -> None:
     if header.get("format") != FORMAT:
-        raise CatalogError("this is not the export of a catalog")
+        raise CatalogError("this is not an export of a catalog")
     known = len(migrations())
     if header.get("step") != known:
         raise CatalogError(
-            f"the export was made at step {header.get('step')} of the catalog, this one is at {known}",
+            f"the export has schema version {header.get('step')}, this catalog has version {known}",
             hint="export and import with the same version of Feedweir",
         )
 
@@ -95,7 +95,7 @@ def _decoded(table: Table, line: dict[str, Any]) -> dict[str, Any]:
     missing = sorted({column.name for column in table.columns} ^ row.keys())
     if missing:
         raise CatalogError(
-            f"a row of {table.name!r} in this export lacks or does not know {', '.join(missing)}"
+            f"a row of {table.name!r} in this export has other columns than this catalog: {', '.join(missing)}"
         )
     for column in table.columns:
         if isinstance(column.type, Moment) and row[column.name] is not None:

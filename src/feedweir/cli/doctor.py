@@ -6,21 +6,18 @@ import os
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from feedweir.cli.context import NEEDS_ATTENTION, Context, bounds_in, context_of, show_rows
+from feedweir.cli.context import NEEDS_ATTENTION, Context, context_of, show_rows
 from feedweir.config import Settings
-from feedweir.engine.directory import current_version
-from feedweir.engine.sets import check_installed
-from feedweir.engine.storage import ENOUGH_OPEN_FILES, open_file_limit
 from feedweir.errors import CompiledSetError, FeedweirError
-from feedweir.keeper.service_note import signs_from_outside
-from feedweir.keeper.standstill import judged
-from feedweir.keeper.weir import Weir
-from feedweir.kernels.compiling import missing
-from feedweir.kernels.declare import directory_in_use
+from feedweir.health.standstill import judge
+from feedweir.logs.disk_errors import ENOUGH_OPEN_FILES, open_file_limit
+
+if TYPE_CHECKING:
+    from feedweir.service.installation import Weir
 
 _ENOUGH_DISK = 1 << 30
 
@@ -41,10 +38,13 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
     repair: Annotated[
         bool,
-        typer.Option("--repair", help="Make damaged files again from the landing log; stop `run` before."),
+        typer.Option(
+            "--repair",
+            help="First rebuild damaged files from the landing log; `feedweir run` must be stopped.",
+        ),
     ] = False,
 ) -> None:
-    """Check Python, Java, disk, catalog, logs and the compiled set; exit code 4 when something needs attention."""
+    """Check Python, Java, disk, catalog, logs and the compiled set. The exit code is 4 if there is a problem."""
     findings = [*(_repairs(context_of(context)) if repair else ()), *_findings(context_of(context))]
     show_rows(map(asdict, findings), ("check", "result", "detail"), as_json=as_json)
     if any(finding.result != "ok" for finding in findings):
@@ -64,7 +64,7 @@ def _findings(context: Context) -> Iterator[Finding]:
             yield _compiled_set(weir)
             yield _logs(weir)
             yield _backlog(weir, settings)
-            yield _set_aside(weir)
+            yield _quarantined(weir)
             yield _failures(weir)
     except FeedweirError as error:
         yield Finding("catalog", "broken", str(error))
@@ -72,12 +72,15 @@ def _findings(context: Context) -> Iterator[Finding]:
 
 def _repairs(context: Context) -> Iterator[Finding]:
     with context.weir() as weir:
-        done = weir.repair_logs()
+        done, removed = weir.repair_logs(), weir.log.removed()
     for name in done.made:
-        yield Finding("repair", "ok", f"{name} was made again")
+        yield Finding("repair", "ok", f"{name} was rebuilt")
+    for name, why in sorted((done.left or {}).items()) if removed else ():
+        lost = f"{name} cannot be rebuilt: {why}, and documents up to segment {removed} have been deleted"
+        yield Finding("repair", "lost", lost)
     for name, why in sorted((done.lost or {}).items()):
         yield Finding(
-            "repair", "lost", f"{name} cannot be made again: {why}; an empty one stands in its place"
+            "repair", "lost", f"{name} cannot be rebuilt: {why}; it was replaced by an empty segment"
         )
 
 
@@ -88,9 +91,12 @@ def _java(settings: Settings) -> Finding:
 
 
 def _kernels() -> Finding:
+    from feedweir.kernels.compiling import missing
+    from feedweir.kernels.declare import directory_in_use
+
     lacking = len(missing())
-    told = f"{lacking} are not compiled: `feedweir warm-up` does it; `feedweir run` does, too"
-    return Finding("kernels", "ok", told if lacking else f"all are compiled, in {directory_in_use()}")
+    detail = f"{lacking} are not compiled yet: `feedweir warm-up` or `feedweir run` compiles them"
+    return Finding("kernels", "ok", detail if lacking else f"all are compiled, in {directory_in_use()}")
 
 
 def _disk(settings: Settings) -> Finding:
@@ -100,27 +106,32 @@ def _disk(settings: Settings) -> Finding:
 
 
 def _compiled_set(weir: Weir) -> Finding:
+    from feedweir.logs.directory import current_version
+    from feedweir.pipeline.sets import check_installed
+
     version = current_version(weir.directory.sets)
     if version is None:
-        return Finding("compiled set", "ok", "none yet: the first `feedweir run` makes it")
+        return Finding("compiled set", "ok", "none yet: the first `feedweir run` compiles it")
     try:
         check_installed(weir.directory.sets, version)
     except CompiledSetError as error:
-        return Finding("compiled set", "broken", f"{error}; the next `feedweir run` makes it again")
+        return Finding("compiled set", "broken", f"{error}; the next `feedweir run` compiles it again")
     return Finding("compiled set", "ok", f"version {version}")
 
 
 def _logs(weir: Weir) -> Finding:
     damaged = weir.damages()
-    told = "; ".join(f"{name}: {why}" for name, why in sorted(damaged.items()))
-    return Finding("logs", "damaged" if damaged else "ok", told or "every file is as it was written")
+    detail = "; ".join(f"{name}: {why}" for name, why in sorted(damaged.items()))
+    return Finding("logs", "damaged" if damaged else "ok", detail or "no file is damaged or missing")
 
 
 def _backlog(weir: Weir, settings: Settings) -> Finding:
+    from feedweir.service.service_note import bounds_in, signs_from_outside
+
     waiting = weir.log.latest() - weir.store.latest()
     signs = signs_from_outside(weir.directory.root, weir.log, weir.store)
-    sentences = judged(signs, weir.clock(), bounds_in(settings)).sentences()
-    detail = "; ".join([f"{waiting} landed segments wait", *sentences])
+    sentences = judge(signs, weir.clock(), bounds_in(settings)).sentences()
+    detail = "; ".join([f"{waiting} landed segments are waiting to be published", *sentences])
     return Finding("pipeline", "stalled" if sentences else "ok", detail)
 
 
@@ -128,18 +139,18 @@ def _open_files() -> Finding:
     limit = open_file_limit()
     is_enough = limit >= ENOUGH_OPEN_FILES or limit < 0
     return Finding(
-        "open files", "ok" if is_enough else "low", f"{limit} at a time" if limit >= 0 else "no limit"
+        "open files", "ok" if is_enough else "low", f"at most {limit:,}" if limit >= 0 else "no limit"
     )
 
 
-def _set_aside(weir: Weir) -> Finding:
+def _quarantined(weir: Weir) -> Finding:
     aside = weir.quarantine.waiting()
     names = ", ".join(sorted({record.source for record in aside})[:10])
-    told = f"{len(aside)} of {names}: see `feedweir quarantine list`" if aside else "none is set aside"
-    return Finding("documents", "set aside" if aside else "ok", told)
+    detail = f"{len(aside)} from {names}: see `feedweir quarantine list`" if aside else "none is quarantined"
+    return Finding("documents", "quarantined" if aside else "ok", detail)
 
 
 def _failures(weir: Weir) -> Finding:
-    failing = [feed for feed in weir.shelves.feeds() if feed.failure]
+    failing = [feed for feed in weir.feed_views.feeds() if feed.failure]
     names = ", ".join(feed.name for feed in failing[:10])
-    return Finding("feeds", "failing" if failing else "ok", names or "none is failing")
+    return Finding("feeds", "failing" if failing else "ok", names or "no feed is failing")

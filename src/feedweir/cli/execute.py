@@ -1,4 +1,4 @@
-"""`feedweir exec`: carry out statements."""
+"""`feedweir exec`: execute statements."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from feedweir.cli.context import context_of, owner_in, show_rows
+from feedweir.cli.context import context_of, owner_in, show_rows, unusable
 from feedweir.errors import SettingsError
-from feedweir.keeper.statements import Outcome
+
+if TYPE_CHECKING:
+    from feedweir.service.statements import Outcome
 
 
 def add_to(app: typer.Typer) -> None:
@@ -22,19 +24,19 @@ def add_to(app: typer.Typer) -> None:
 def execute(
     context: typer.Context,
     statements: Annotated[
-        str, typer.Argument(help="Statements, separated by semicolons; `-` reads them.")
+        str, typer.Argument(help="Statements, separated by semicolons; `-` reads them from standard input.")
     ] = "",
     file: Annotated[
         Path | None, typer.Option("-f", "--file", help="Read the statements from a file.")
     ] = None,
     owner: Annotated[
-        str, typer.Option(help="Whose everything is that is made and does not say whose it is.")
+        str, typer.Option(help="Owner of feeds and subscriptions that are created without `for`.")
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
 ) -> None:
-    """Carry out statements: all of them, or none when one is refused.
+    """Execute statements: all of them, or none if one is refused.
 
-    A running `feedweir run` takes them up at its next batch.
+    A running `feedweir run` applies them from its next batch on.
 
         feedweir exec "create feed Floods from News where title contains 'flood'"
     """
@@ -49,13 +51,13 @@ def execute(
 
 def _text(statements: str, file: Path | None) -> str:
     if bool(statements) == bool(file):
-        raise SettingsError("give statements or --file, one of them", hint="feedweir exec --help")
+        raise SettingsError("give either statements or --file", hint="feedweir exec --help")
     if file is None:
         return sys.stdin.read() if statements == "-" else statements
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{file}: {error}") from error
+        raise unusable(file, error) from error
 
 
 def _print(outcome: Outcome) -> None:

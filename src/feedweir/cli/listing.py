@@ -1,16 +1,18 @@
-"""`feedweir feeds`, `items` and `status`: look at what is there."""
+"""`feedweir feeds`, `items` and `status`: lists of what is stored."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from feedweir.cli.context import NEEDS_ATTENTION, Owner, bounds_in, context_of, owner_in, show_rows
-from feedweir.keeper.questions import row_of
-from feedweir.keeper.service_note import signs_from_outside
-from feedweir.keeper.standstill import Signs, Verdict, judged
-from feedweir.keeper.weir import Weir
+from feedweir.cli.context import NEEDS_ATTENTION, Owner, context_of, owner_in, show_rows
+from feedweir.health.backpressure import Backlog, pressure_of, told
+from feedweir.health.standstill import Signs, Verdict, judge
+
+if TYPE_CHECKING:
+    from feedweir.config import Settings
+    from feedweir.service.archive import Archive
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON array.")]
 
@@ -20,13 +22,23 @@ def add_to(app: typer.Typer) -> None:
         app.command()(command)
 
 
-def feeds(context: typer.Context, owner: Owner = "", as_json: AsJson = False) -> None:
+def feeds(
+    context: typer.Context,
+    like: Annotated[
+        str, typer.Option(help="Only names that contain this text, or that match it if it has a `*`.")
+    ] = "",
+    limit: Annotated[int | None, typer.Option(min=1, help="How many feeds to show, by name.")] = None,
+    after: Annotated[str, typer.Option(help="Start after this name.")] = "",
+    owner: Owner = "",
+    as_json: AsJson = False,
+) -> None:
     """List sources and virtual feeds with their counts and failures.
 
-    `hits`, `candidates` (how often the matcher had to look at a feed: what it costs) and `last hit` are counted
-    a little behind `items`.
+    `hits`, `last hit` and `candidates` are counted a little later than `items`.
+
+    `candidates` is how often the matcher had to check the feed, which is what it costs.
     """
-    with context_of(context).weir() as weir:
+    with context_of(context).archive() as archive:
         rows = [
             {
                 "name": feed.name,
@@ -40,7 +52,7 @@ def feeds(context: typer.Context, owner: Owner = "", as_json: AsJson = False) ->
                 "failure": feed.failure,
                 "definition": feed.definition,
             }
-            for feed in weir.shelves.feeds(owner=owner_in(owner))
+            for feed in archive.feed_views.feeds(like=like, limit=limit, after=after, owner=owner_in(owner))
         ]
     columns = ("name", "kind", "owner", "items", "last", "hits", "candidates", "last hit", "failure")
     show_rows(rows, columns, as_json=as_json)
@@ -49,22 +61,26 @@ def feeds(context: typer.Context, owner: Owner = "", as_json: AsJson = False) ->
 def items(
     context: typer.Context,
     feed: Annotated[str, typer.Argument(help="A source or virtual feed.")],
-    limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="How many items to show, newest first.")] = 20,
     as_json: AsJson = False,
 ) -> None:
     """List the newest items of a feed."""
-    with context_of(context).weir() as weir:
-        rows = [row_of(item) for item in weir.items(feed, limit)]
+    from feedweir.items.model import row_of
+
+    with context_of(context).archive() as archive:
+        rows = [row_of(item) for item in archive.items(feed, limit)]
     show_rows(rows, ("time", "source", "title", "link"), as_json=as_json)
 
 
 def status(context: typer.Context, as_json: AsJson = False) -> None:
-    """Show how far the pipeline is, what waits, what fails and what stands still; exit code 4 when something does."""
+    """Show the progress of the pipeline, what is waiting and what fails. The exit code is 4 if work has stalled."""
+    from feedweir.service.service_note import bounds_in, signs_from_outside
+
     given = context_of(context)
-    with given.weir() as weir:
-        signs = signs_from_outside(weir.directory.root, weir.log, weir.store)
-        verdict = judged(signs, weir.clock(), bounds_in(given.settings()))
-        facts = {**_facts(weir), **_movement(signs, verdict)}
+    with given.archive() as archive:
+        signs = signs_from_outside(archive.directory.root, archive.log, archive.store)
+        verdict = judge(signs, archive.clock(), bounds_in(given.settings()))
+        facts = {**_facts(archive, given.settings()), **_movement(signs, verdict)}
     rows = [{"what": what, "value": value} for what, value in facts.items()]
     show_rows(rows, ("what", "value"), as_json=as_json)
     if verdict.troubles:
@@ -77,28 +93,32 @@ def _movement(signs: Signs, verdict: Verdict) -> dict[str, Any]:
         "waiting since": signs.waiting_since,
         "restarts in a row": signs.restarts,
         "last error": signs.failed.error if signs.failed else None,
-        "standing still": "; ".join(verdict.sentences()) or None,
+        "stalled": "; ".join(verdict.sentences()) or None,
     }
 
 
-def _facts(weir: Weir) -> dict[str, Any]:
-    manifests = weir.store.manifests()
-    counted = weir.catalog.statistics.feeds()
-    landed, published = weir.log.latest(), weir.store.latest()
+def _facts(archive: Archive, settings: Settings) -> dict[str, Any]:
+    manifests = archive.store.manifests()
+    counted = archive.catalog.statistics.feeds()
+    landed, published = archive.log.latest(), archive.store.latest()
+    backlog = Backlog(waiting_bytes=archive.log.bytes_in(published, landed))
     return {
-        "data directory": str(weir.directory.root),
-        "sources": len(weir.catalog.feeds.all(kind="source")),
-        "virtual feeds": len(weir.catalog.feeds.all(kind="virtual")),
-        "definitions version": weir.catalog.feeds.version(),
+        "data directory": str(archive.directory.root),
+        "sources": len(archive.catalog.feeds.all(kind="source")),
+        "virtual feeds": len(archive.catalog.feeds.all(kind="virtual")),
+        "definitions version": archive.catalog.feeds.version(),
         "landed segments": landed,
         "segments waiting": landed - published,
-        "items": sum(manifest.item_count for manifest in manifests),
-        "elements": sum(manifest.element_count for manifest in manifests),
+        "bytes waiting": backlog.waiting_bytes,
+        "slowed": told(pressure_of(backlog, settings.backlog_bytes)) or None,
+        "items": sum(manifest.item_count - manifest.items_removed for manifest in manifests),
+        "elements": sum(manifest.element_count - manifest.elements_removed for manifest in manifests),
+        **archive.retained(),
         "hits counted": sum(one.hits for one in counted),
         "candidates counted": sum(one.candidates for one in counted),
         "last hit": max((one.last_hit_at for one in counted if one.last_hit_at), default=None),
-        "outbox": dict(sorted(weir.catalog.outbox.counts().items())),
-        "damaged files": ", ".join(sorted(map(str, weir.store.damages()))) or "none",
-        "set aside": len(weir.quarantine.waiting()),
-        "failing": len(weir.catalog.failures.latest(limit=1_000)),
+        "outbox": dict(sorted(archive.catalog.outbox.counts().items())),
+        "damaged files": ", ".join(sorted(map(str, archive.store.damages()))) or "none",
+        "quarantined": len(archive.quarantine.waiting()),
+        "failing": len(archive.catalog.failures.latest(limit=1_000)),
     }

@@ -1,4 +1,4 @@
-"""The command `feedweir`: every action is a file of its own; here are their common options and exit codes."""
+"""The command `feedweir`: its common options and exit codes. Each subcommand has a file of its own."""
 
 from __future__ import annotations
 
@@ -7,21 +7,33 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
-from rich.console import Console
 
 from feedweir import __version__
-from feedweir.cli import ask, delivery, doctor, execute, listing, plan, quarantine, run, transfer, warm_up
+from feedweir.cli import (
+    ask,
+    delivery,
+    doctor,
+    execute,
+    listing,
+    network,
+    plan,
+    quarantine,
+    run,
+    settings,
+    transfer,
+    warm_up,
+)
 from feedweir.cli.context import Context
-from feedweir.engine.storage import is_storage_error, storage_error
 from feedweir.errors import FeedweirError, SettingsError, StorageError
-from feedweir.items.redact import without_secrets
+from feedweir.logs.disk_errors import is_storage_error, storage_error
+from feedweir.text.redact import without_secrets
 
 EXIT_CODES = {
     0: "done",
-    1: "something failed: the message says what",
-    2: "the command was not understood",
-    3: "a statement or a name was refused; nothing was changed",
-    4: "`doctor` or `status` found something that needs attention",
+    1: "something failed; the message says what",
+    2: "the command or a setting is not valid",
+    3: "a statement or a name was refused, and nothing was changed",
+    4: "`doctor` or `status` found a problem",
 }
 
 app = typer.Typer(
@@ -31,7 +43,20 @@ app = typer.Typer(
     rich_markup_mode="rich",
     epilog="Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items()),
 )
-for module in (run, execute, ask, plan, listing, delivery, quarantine, doctor, transfer, warm_up):
+for module in (
+    run,
+    execute,
+    ask,
+    plan,
+    network,
+    listing,
+    settings,
+    delivery,
+    quarantine,
+    doctor,
+    transfer,
+    warm_up,
+):
     module.add_to(app)
 
 
@@ -53,9 +78,9 @@ def common(
     ] = None,
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True)] = False,
 ) -> None:
-    """Standing queries over everything that is published.
+    """Standing queries over feeds.
 
-    Register feeds, define virtual feeds over them by query, read the results as feeds:
+    Register feeds, define virtual feeds as queries over them, and read the results as feeds:
 
         feedweir exec "register feed https://example.org/rss as News"
 
@@ -63,30 +88,32 @@ def common(
 
         feedweir run
 
-    Settings: defaults < feedweir.toml < FEEDWEIR_* environment < options.
+    Settings come from feedweir.toml, from FEEDWEIR_* environment variables and from options; the later one wins.
     """
     context.obj = Context(config, {"data": data, "catalog": catalog})
 
 
 def main() -> None:
-    """Run the command; every error of ours becomes one message and an exit code."""
+    """Run the command. Every error that Feedweir raises on purpose becomes one message and an exit code."""
     try:
         sys.exit(app(standalone_mode=False) or 0)
     except FeedweirError as error:
-        _tell(error)
+        _report(error)
     except OSError as error:
         if not is_storage_error(error):
             raise
-        _tell(storage_error(error))
+        _report(storage_error(error))
     except typer.Abort:
         sys.exit(130)
     except Exception as error:
         _fail_as_click_does(error)
 
 
-def _tell(error: FeedweirError) -> NoReturn:
-    told = f"feedweir: {without_secrets(str(error))}"
-    Console(stderr=True, highlight=False).print(told, markup=False, soft_wrap=True)
+def _report(error: FeedweirError) -> NoReturn:
+    from rich.console import Console
+
+    message = f"feedweir: {without_secrets(str(error))}"
+    Console(stderr=True, highlight=False).print(message, markup=False, soft_wrap=True)
     sys.exit(_exit_code(error))
 
 

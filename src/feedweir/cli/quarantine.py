@@ -1,4 +1,4 @@
-"""`feedweir quarantine`: the documents that were set aside because reading them took too much or crashed."""
+"""`feedweir quarantine`: documents that were not read because that took too much time or memory, or crashed."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import typer
 from feedweir.cli.context import context_of, show_rows
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON array.")]
-Number = Annotated[int, typer.Argument(help="A document by its number.")]
+Number = Annotated[int, typer.Argument(help="The number of a document, as `list` shows it.")]
 
 _COLUMNS = ("number", "source", "size", "since", "attempts", "reason")
 
 quarantine = typer.Typer(
     no_args_is_help=True,
-    help="Look at the documents that were set aside, try them again, or drop them.",
+    help="List, show, retry or drop quarantined documents.",
 )
 
 
@@ -28,22 +28,24 @@ def add_to(app: typer.Typer) -> None:
 
 
 def list_all(context: typer.Context, as_json: AsJson = False) -> None:
-    """List the documents that are set aside, oldest first."""
-    with context_of(context).weir() as weir:
-        rows = [asdict(record) for record in weir.quarantine.waiting()]
+    """List the quarantined documents, oldest first."""
+    with context_of(context).archive() as archive:
+        rows = [asdict(record) for record in archive.quarantine.waiting()]
     show_rows(rows, _COLUMNS, as_json=as_json)
 
 
 def show(
     context: typer.Context,
     number: Number,
-    body: Annotated[bool, typer.Option("--body", help="Write the document itself, as it came.")] = False,
+    body: Annotated[
+        bool, typer.Option("--body", help="Print the document itself, as it was received.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what is known of a document that was set aside."""
+    """Show what is known about a quarantined document."""
     with context_of(context).weir() as weir:
         record = weir.quarantine.record(number)
-        document = weir.set_aside(number)
+        document = weir.quarantined(number)
     if body:
         sys.stdout.buffer.write(document.body)
         return
@@ -54,14 +56,14 @@ def show(
 
 
 def retry(context: typer.Context, number: Number) -> None:
-    """Try a document again: it is landed anew, behind everything that has landed by now."""
+    """Land a quarantined document again, after everything that has landed so far."""
     with context_of(context).weir() as weir:
-        segment = weir.retry_set_aside(number)
+        segment = weir.retry_quarantined(number)
     typer.echo(f"landed document {number} again, in segment {segment}")
 
 
 def drop(context: typer.Context, number: Number) -> None:
-    """Do not show a document any more; it stays in the landing log and is never read."""
-    with context_of(context).weir() as weir:
-        weir.quarantine.settle(number, "dropped")
+    """Remove a document from the list; it stays in the landing log and is never read."""
+    with context_of(context).archive() as archive:
+        archive.quarantine.settle(number, "dropped")
     typer.echo(f"dropped document {number}")

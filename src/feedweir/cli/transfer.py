@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import Progress
 
 from feedweir import __version__
-from feedweir.acquire.addresses import AddressRule
-from feedweir.acquire.exchange import Agent
-from feedweir.acquire.http_rules import wire_url
-from feedweir.acquire.once import fetch_once
-from feedweir.cli.context import Context, context_of
+from feedweir.cli.context import Context, context_of, unusable
 from feedweir.errors import SettingsError
-from feedweir.keeper.outlines import export_opml, import_opml
-from feedweir.keeper.weir import now_utc
+from feedweir.logs.disk_errors import is_storage_error
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 
 def add_to(app: typer.Typer) -> None:
@@ -28,19 +26,26 @@ def add_to(app: typer.Typer) -> None:
 
 def export(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="Where to write; `-` is the standard output.")],
-    opml: Annotated[
-        bool, typer.Option(help="Only the sources and their folders, for other feed readers.")
-    ] = False,
+    file: Annotated[Path, typer.Argument(help="The file to write; `-` is standard output.")],
+    opml: Annotated[bool, typer.Option(help="Write only the sources and their folders, as OPML.")] = False,
 ) -> None:
     """Write sources, feeds, subscriptions, statistics and the outbox to a file that `import` reads.
 
-    With --opml, or to a file that ends in .opml, the sources in the form that every feed reader imports.
+    With --opml, or if the name ends in .opml, only the sources, in the format that other feed readers import.
     """
-    if opml or file.suffix.lower() == ".opml":
-        _export_opml(context, file)
-        return
-    with context_of(context).weir() as weir, Progress(transient=True) as progress:
+    try:
+        if opml or file.suffix.lower() == ".opml":
+            _export_opml(context, file)
+        else:
+            _export_lines(context, file)
+    except OSError as error:
+        if is_storage_error(error):
+            raise
+        raise unusable(file, error) from error
+
+
+def _export_lines(context: typer.Context, file: Path) -> None:
+    with context_of(context).weir() as weir, _progress() as progress:
         lines = (json.dumps(row, ensure_ascii=False) for row in weir.catalog.dump())
         task = progress.add_task("exporting", total=None)
         if str(file) == "-":
@@ -53,29 +58,37 @@ def export(
                 progress.advance(task)
 
 
+def _progress() -> Progress:
+    """On standard error: the standard output may be the export itself."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    return Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+
+
 def import_(
     context: typer.Context,
-    what: Annotated[str, typer.Argument(help="A file that `export` wrote, or OPML: a file, or its address.")],
+    what: Annotated[str, typer.Argument(help="A file that `export` wrote, an OPML file, or the URL of one.")],
 ) -> None:
-    """Fill an empty catalog from a file that `export` wrote, on any database; or add the feeds of an OPML file.
+    """Fill an empty catalog from a file that `export` wrote, or add the feeds of an OPML file.
 
-    What was imported is compiled at once, so that `run` begins with it.
+    An export can be imported into another kind of database. It is compiled at once, so that `run` starts quickly.
 
-    Feeds of an OPML file become sources, its folders virtual feeds. Feeds that are there already are left alone.
+    Feeds of an OPML file become sources and its folders virtual feeds; sources that exist already are left unchanged.
     """
+    from feedweir.acquire.fetch.http_rules import wire_url
+
     given = context_of(context)
     if wire_url(what):
         _import_opml(given, _fetched(given, what))
         return
     file = Path(what)
     if not file.is_file():
-        raise SettingsError(
-            f"there is no file {what}", hint="give a file, or an address that begins with http"
-        )
+        raise SettingsError(f"there is no file {what}", hint="give a file, or a URL that begins with http")
     if file.suffix.lower() == ".opml" or _is_xml(file):
         _import_opml(given, file.read_bytes())
         return
-    with given.weir() as weir, Progress(transient=True) as progress:
+    with given.weir() as weir, _progress() as progress:
         reading = progress.add_task("importing", total=file.stat().st_size)
         weir.catalog.load(_rows(file, lambda size: progress.advance(reading, size)))
         compiling = progress.add_task("compiling", total=None)
@@ -90,24 +103,33 @@ def _is_xml(file: Path) -> bool:
 
 
 def _fetched(given: Context, url: str) -> bytes:
+    from feedweir.acquire.fetch.addresses import AddressRule
+    from feedweir.acquire.fetch.exchange import Agent
+    from feedweir.acquire.fetch.single_fetch import fetch_url
+    from feedweir.service.archive import now_utc
+
     settings = given.settings()
     agent = Agent(version=__version__, contact=settings.contact)
     rule = AddressRule(allow_private=settings.allow_private)
-    return fetch_once(url, agent=agent, rule=rule, clock=now_utc).body
+    return fetch_url(url, agent=agent, rule=rule, clock=now_utc).body
 
 
 def _import_opml(given: Context, body: bytes) -> None:
+    from feedweir.service.opml_import import import_opml
+
     with given.weir() as weir:
         done = import_opml(weir, body)
     typer.echo(
         f"registered {len(done.registered)} feeds in {len(done.folders)} folders; "
-        f"{len(done.known)} were there already"
+        f"{len(done.known)} existed already"
     )
     for name, reason in done.refused:
         typer.echo(f"left out {name}: {reason}", err=True)
 
 
 def _export_opml(context: typer.Context, file: Path) -> None:
+    from feedweir.service.opml_import import export_opml
+
     with context_of(context).weir() as weir:
         written = export_opml(weir)
     if str(file) == "-":
@@ -116,14 +138,20 @@ def _export_opml(context: typer.Context, file: Path) -> None:
         file.write_bytes(written)
 
 
-def _rows(file: Path, told: Callable[[int], None]) -> Iterator[dict[str, Any]]:
-    """The rows of a file; `told` hears of how many bytes each was."""
+def _rows(file: Path, on_read: Callable[[int], None]) -> Iterator[dict[str, Any]]:
+    """The rows of a file; `on_read` is given the number of bytes of each."""
     with file.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
-            told(len(line))
+            on_read(len(line))
             try:
-                yield json.loads(line)
+                yield _row(json.loads(line))
             except ValueError as error:
                 raise SettingsError(
-                    f"{file}, line {number}: {error}", hint="is it a file of `export`?"
+                    f"{file}, line {number}: {error}", hint="was it written by `feedweir export`?"
                 ) from error
+
+
+def _row(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError("this is not a JSON object")
+    return value

@@ -1,12 +1,12 @@
-"""`feedweir warm-up`: compile all kernels ahead."""
+"""`feedweir warm-up`: compile all kernels ahead of time."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import typer
 
 from feedweir.cli.context import context_of
-from feedweir.keeper import warm_up as kernels
-from feedweir.kernels.declare import directory_in_use
 
 
 def add_to(app: typer.Typer) -> None:
@@ -14,13 +14,16 @@ def add_to(app: typer.Typer) -> None:
 
 
 def warm_up(context: typer.Context) -> None:
-    """Compile all kernels ahead: after an installation, and when an image is built.
+    """Compile all kernels ahead of time, as after installing or when building an image.
 
-    `feedweir run` does so by itself before it serves; other commands compile what they need, once.
+    `feedweir run` does this before it serves; other commands compile what they need, once.
     """
-    context_of(context).settings()
-    done = kernels.warm_up()
+    from feedweir.kernels import warm_up as kernels
+    from feedweir.kernels.declare import directory_in_use
+
+    settings = context_of(context).settings()
+    done = kernels.warm_up(spare=Path(settings.data) / "kernels")
     failures = sum(1 for one in done if one.failure)
-    typer.echo(f"{len(done) - failures} kernels were compiled; all are kept in {directory_in_use()}")
+    typer.echo(f"{len(done) - failures} kernels were compiled; they are stored in {directory_in_use()}")
     if failures:
         raise typer.Exit(1)

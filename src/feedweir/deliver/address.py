@@ -1,9 +1,9 @@
-"""Where things are: the one place that knows the paths of the HTTP door."""
+"""Addresses: the only module that knows the paths of the HTTP server."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 _MEANINGFUL_ENDS = (".rss", ".atom", ".json", ".html", "/events")
 """Of paths below `/feeds/`."""
@@ -19,50 +19,52 @@ class Address:
         return f"{self.base}/"
 
     def page(self, name: str) -> str:
-        """With a suffix where the name alone would be taken for something else."""
+        """With the suffix `html` if the name alone would be taken for another format."""
         is_clear = name not in (".", "..") and not name.endswith(_MEANINGFUL_ENDS)
         return f"{self.base}/feeds/{quote(name, safe='')}" if is_clear else self.feed(name, "html")
 
-    def feed(self, name: str, suffix: str) -> str:
-        return f"{self.base}/feeds/{quote(name, safe='')}.{suffix}"
+    def feed(self, name: str, suffix: str, *, before: int = 0, limit: int = 0) -> str:
+        """A feed, or its older page whose entries come before a number."""
+        asked = {name: value for name, value in (("before", before), ("limit", limit)) if value}
+        return f"{self.base}/feeds/{quote(name, safe='')}.{suffix}{f'?{urlencode(asked)}' if asked else ''}"
 
     def item(self, seq: int) -> str:
         return f"{self.base}/items/{seq}"
 
     def source_feed(self, url: str, name: str, suffix: str) -> str:
-        """Where a source's feed is: at its own address, or here when it has none; empty when we have none either."""
+        """A source's own address, or ours when it has none; empty when we have no public address either."""
         return url or (self.feed(name, suffix) if self.base else "")
 
     def item_link(self, link: str, seq: int) -> str:
-        """Where an item is read: at its own address, or here, likewise."""
+        """An item's own address, or its page here; empty when we have no public address."""
         return link or (self.item(seq) if self.base else "")
 
     def why(self, feed: str, seq: int) -> str:
-        """Where it is told why an item is in a feed."""
+        """The explanation why an item is in a feed."""
         return f"{self.base}/v1/why?format=text&item={seq}&feed={quote(feed, safe='')}"
 
     def events(self, name: str) -> str:
-        """Where a feed is streamed."""
+        """A feed as an event stream."""
         return f"{self.base}/feeds/{quote(name, safe='')}/events"
 
     def subscriptions(self) -> str:
         return f"{self.base}/subscriptions"
 
     def subscription(self, token: str) -> str:
-        """The page of a subscription, for whom the token was signed for."""
+        """The page of a subscription, for the holder of its token."""
         return f"{self.subscriptions()}/{quote(token, safe='')}"
 
     def unsubscribe(self, token: str) -> str:
         return f"{self.base}/unsubscribe/{quote(token, safe='')}"
 
     def hub(self) -> str:
-        """Where other servers ask to be told of new entries."""
+        """The WebSub hub."""
         return f"{self.base}/hub"
 
     def opml(self, *, is_ours: bool = False) -> str:
-        """The sources as OPML, or our own feeds."""
+        """The sources as OPML, or the virtual feeds."""
         return f"{self.base}/feeds.opml{'?kind=virtual' if is_ours else ''}"
 
     def asset(self, file_name: str, version: str) -> str:
-        """The version makes the address change with the file, so that browsers may keep it for ever."""
+        """The address changes with the file, so that browsers may cache it for ever."""
         return f"{self.base}/assets/{file_name}?v={version}"

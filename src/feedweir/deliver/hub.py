@@ -1,19 +1,21 @@
-"""WebSub as a hub, for every feed that is served: who may be pushed to, for how long, and what is pushed.
+"""The WebSub hub for every served feed: requests, leases, and what is pushed.
 
-Values and pure functions; `verified` is the only one that speaks to anybody.
+The first half is values and pure functions. Leases are subscriptions like any other, on the channel `websub`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-from feedweir.deliver.posting import Answer, Post, Poster
+from feedweir.catalog import Catalog, NewSubscription, SubscriptionRecord
+from feedweir.deliver.send.parcel import Destination
+from feedweir.deliver.send.poster import Answer, Post, Poster
 from feedweir.errors import DeliveryError
 
 DEFAULT_LEASE_S = 10 * 86_400
@@ -24,7 +26,7 @@ _MAX_SECRET_BYTES = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubRequest:
-    """What a subscriber asked for; nothing holds until it has confirmed that it did."""
+    """A subscriber's request; it has no effect until the subscriber confirms it."""
 
     mode: Literal["subscribe", "unsubscribe"]
     topic: str
@@ -44,7 +46,7 @@ class Lease:
 
 
 def requested(form: Mapping[str, str]) -> HubRequest:
-    """A subscriber's form, checked; the DeliveryError it raises is the text of a 400 answer."""
+    """A subscriber's form, checked; the message of the DeliveryError it raises is the text of a 400 response."""
     mode = form.get("hub.mode", "")
     if mode not in ("subscribe", "unsubscribe"):
         raise DeliveryError("hub.mode must be subscribe or unsubscribe", is_final=True)
@@ -61,7 +63,7 @@ def requested(form: Mapping[str, str]) -> HubRequest:
 
 
 def verification(request: HubRequest, challenge: str) -> Post:
-    """The question whether the subscriber meant it: it must answer with the challenge."""
+    """The request by which the subscriber confirms: it must respond with the challenge."""
     query = {"hub.mode": request.mode, "hub.topic": request.topic, "hub.challenge": challenge}
     if request.mode == "subscribe":
         query["hub.lease_seconds"] = str(request.lease_s)
@@ -69,18 +71,18 @@ def verification(request: HubRequest, challenge: str) -> Post:
 
 
 def is_confirmed(answer: Answer, challenge: str) -> bool:
-    """Whether the subscriber meant it: any 2xx with the challenge and nothing else."""
+    """Whether the subscriber confirmed: any 2xx with the challenge and nothing else."""
     return 200 <= answer.status < 300 and hmac.compare_digest(answer.body, challenge.encode())
 
 
 def granted(request: HubRequest, now: datetime) -> Lease:
-    """The lease after a confirmed request; asked for again, it begins anew."""
+    """The lease that a confirmed request starts, or renews."""
     until = now + timedelta(seconds=request.lease_s)
     return Lease(topic=request.topic, callback=request.callback, secret=request.secret, until=until)
 
 
 def distribution(lease: Lease, content: bytes, media_type: str, hub: str, key: str) -> Post:
-    """Content for a subscriber, signed where it gave a secret; `key` stays the same when it is sent again."""
+    """Content for a subscriber, signed if it gave a secret; `key` is the same for every attempt."""
     headers = [
         ("Content-Type", media_type),
         ("Link", f'<{hub}>; rel="hub", <{lease.topic}>; rel="self"'),
@@ -93,7 +95,7 @@ def distribution(lease: Lease, content: bytes, media_type: str, hub: str, key: s
 
 
 async def verified(request: HubRequest, challenge: str, post: Poster) -> bool:
-    """Ask the subscriber whether it meant it."""
+    """Ask the subscriber to confirm its request."""
     try:
         return is_confirmed(await post(verification(request, challenge)), challenge)
     except DeliveryError:
@@ -122,3 +124,90 @@ def _with_query(url: str, query: dict[str, str]) -> str:
     parts = urlsplit(url)
     added = "&".join(filter(None, (parts.query, urlencode(query))))
     return urlunsplit((parts.scheme, parts.netloc, parts.path, added, ""))
+
+
+def lease_of(destination: Destination) -> Lease:
+    """The lease that is stored in a subscription's options."""
+    options = destination.options
+    return Lease(
+        topic=options["topic"],
+        callback=destination.target,
+        secret=options.get("secret", ""),
+        until=datetime.fromisoformat(options["until"]),
+    )
+
+
+def options_of(lease: Lease) -> dict[str, str]:
+    """A lease as options of a subscription."""
+    return {"topic": lease.topic, "secret": lease.secret, "until": lease.until.isoformat()}
+
+
+async def carry_out(
+    catalog: Catalog,
+    request: HubRequest,
+    feed: str,
+    *,
+    post: Poster,
+    new_challenge: Callable[[], str],
+    now: datetime,
+) -> bool:
+    """Verify a subscriber's request, then carry it out; False, without effect, when the subscriber does not confirm.
+
+    `feed` is the feed that the topic is the address of. The response 202 was already sent.
+    """
+    if not await verified(request, new_challenge(), post):
+        return False
+    before = _existing(catalog, feed, request)
+    if request.mode == "unsubscribe":
+        if before is not None:
+            catalog.subscriptions.set_status(before.id, "dropped", now)
+        return True
+    new = _subscription(feed, granted(request, now), now)
+    if before is None:
+        catalog.subscriptions.add(new)
+    else:
+        catalog.subscriptions.replace(before.id, new)
+    return True
+
+
+def drop_ended(catalog: Catalog, now: datetime) -> int:
+    """Drop leases that were not renewed in time; returns how many."""
+    return _drop((record for record in _leases(catalog) if _lease(record).until <= now), catalog, now)
+
+
+def drop_all(catalog: Catalog, feed: str, now: datetime) -> int:
+    """Drop the leases of a feed that is about to be dropped: remote subscribers cannot prevent that."""
+    return _drop(_leases(catalog, feed), catalog, now)
+
+
+def _drop(ended: Iterable[SubscriptionRecord], catalog: Catalog, now: datetime) -> int:
+    ids = [record.id for record in ended]
+    for id_ in ids:
+        catalog.subscriptions.set_status(id_, "dropped", now)
+    return len(ids)
+
+
+def _leases(catalog: Catalog, feed: str | None = None) -> Iterator[SubscriptionRecord]:
+    return (record for record in catalog.subscriptions.all(feed=feed) if record.channel == "websub")
+
+
+def _existing(catalog: Catalog, feed: str, request: HubRequest) -> SubscriptionRecord | None:
+    for record in _leases(catalog, feed):
+        if record.target == request.callback and record.options.get("topic") == request.topic:
+            return record
+    return None
+
+
+def _lease(record: SubscriptionRecord) -> Lease:
+    return lease_of(Destination(subscription=record.id, target=record.target, options=record.options))
+
+
+def _subscription(feed: str, lease: Lease, now: datetime) -> NewSubscription:
+    return NewSubscription(
+        feed=feed,
+        statement="",
+        channel="websub",
+        target=lease.callback,
+        options=options_of(lease),
+        created_at=now,
+    )

@@ -1,1 +1,1 @@
-"""What an item is: model, identity, text analysis, Arrow columns, the item as tree and as graph."""
+"""What an item is: its fields, its identity, its Arrow columns, the item as an XML tree and as RDF triples."""

@@ -1,24 +1,15 @@
-"""The attributes that statements may name: their types, and what an item says for each."""
+"""The attributes that statements may name: their types, and the values that an item has for each."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum
 
+from feedweir.items.fields import AttributeType, Queryable, declared, member_type
 from feedweir.items.model import Item
 
-
-class AttributeType(Enum):
-    TEXT = "text"
-    """Plain text, analysed into words."""
-    HTML = "html"
-    """HTML, analysed into the words between its tags."""
-    STRING = "string"
-    """A value compared whole."""
-    LINK = "link"
-    TIME = "time"
-    NUMBER = "number"
+__all__ = ["ATTRIBUTES", "SYNONYMS", "Attribute", "AttributeType", "attribute_named", "texts_in", "values_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,41 +22,22 @@ class Attribute:
     is_multiple: bool = False
 
 
-ATTRIBUTES: tuple[Attribute, ...] = (
-    Attribute("title", AttributeType.TEXT, "title"),
-    Attribute("summary", AttributeType.HTML, "summary"),
-    Attribute("content", AttributeType.HTML, "content"),
-    Attribute("author", AttributeType.TEXT, "authors", is_multiple=True),
-    Attribute("category", AttributeType.TEXT, "categories", is_multiple=True),
-    Attribute("link", AttributeType.LINK, "link"),
-    Attribute("links", AttributeType.LINK, "links", is_multiple=True),
-    Attribute("enclosure", AttributeType.LINK, "enclosures", is_multiple=True),
-    Attribute("published", AttributeType.TIME, "published"),
-    Attribute("updated", AttributeType.TIME, "updated"),
-    Attribute("arrived", AttributeType.TIME, "arrived"),
-    Attribute("language", AttributeType.STRING, "language"),
-    Attribute("source", AttributeType.STRING, "source"),
-    Attribute("guid", AttributeType.STRING, "identity"),
-    Attribute("revision", AttributeType.NUMBER, "revision"),
-)
+def _declared() -> Iterator[tuple[Attribute, tuple[str, ...]]]:
+    """The attributes that `Item` declares, each with its synonyms."""
+    for column, (hint, marks) in declared(Item).items():
+        for mark in marks:
+            if isinstance(mark, Queryable):
+                name, *synonyms = mark.names or (column,)
+                is_multiple = member_type(hint) is not None
+                yield Attribute(name, mark.type, column, is_multiple), tuple(synonyms)
 
-SYNONYMS = {
-    "description": "summary",
-    "authors": "author",
-    "categories": "category",
-    "tag": "category",
-    "tags": "category",
-    "date": "published",
-    "pubdate": "published",
-    "lang": "language",
-    "id": "guid",
-    "enclosures": "enclosure",
-}
 
+ATTRIBUTES: tuple[Attribute, ...] = tuple(attribute for attribute, _ in _declared())
+SYNONYMS = {synonym: attribute.name for attribute, synonyms in _declared() for synonym in synonyms}
 _BY_NAME = {attribute.name: attribute for attribute in ATTRIBUTES}
 
 WHOLE_TEXT = ("title", "summary", "content", "author", "category")
-"""What `contains` on the whole item reads, and after these every extension value."""
+"""What `contains` on the whole item reads; every extension value comes after these."""
 
 
 def attribute_named(name: str) -> Attribute | None:
@@ -76,7 +48,7 @@ def attribute_named(name: str) -> Attribute | None:
 
 
 def values_of(item: Item, name: str) -> tuple[str | float | datetime, ...]:
-    """What an item says for an attribute; nothing when it is absent or empty."""
+    """The values that an item has for an attribute; none when it is absent or empty."""
     attribute = attribute_named(name)
     if attribute is None:
         return ()
@@ -87,3 +59,16 @@ def values_of(item: Item, name: str) -> tuple[str | float | datetime, ...]:
     value = getattr(item, attribute.column)
     values = value if attribute.is_multiple else (value,)
     return tuple(value for value in values if value is not None and value != "")
+
+
+def texts_in(item: Item, name: str | None) -> Iterator[tuple[str, int, str, bool]]:
+    """(attribute, number of the value, text, whether it is HTML) of an attribute, or of the whole item's text."""
+    if name is None:
+        for part in (*WHOLE_TEXT, *dict.fromkeys(extension for extension, _ in item.extensions)):
+            yield from texts_in(item, part)
+        return
+    attribute = attribute_named(name)
+    if attribute is None or attribute.type in (AttributeType.TIME, AttributeType.NUMBER):
+        return
+    for number, value in enumerate(values_of(item, name)):
+        yield attribute.name, number, str(value), attribute.type is AttributeType.HTML

@@ -21,7 +21,7 @@ _SEPARATOR = "\x1f"
 
 
 class Claim(NamedTuple):
-    """What identity is decided by. `fingerprint` is that of what a reader sees."""
+    """What identity depends on. `fingerprint` is a hash of what a reader sees."""
 
     guid: str
     link: str
@@ -29,17 +29,17 @@ class Claim(NamedTuple):
 
 
 def fingerprint(*parts: str) -> int:
-    """A signed 64-bit hash of what a reader sees; dates and counters are no part of it."""
+    """A signed 64-bit hash of what a reader sees; dates and counters do not count."""
     data = np.frombuffer(_bytes_of(_SEPARATOR.join(parts)), np.uint8)
     return int(np.uint64(hash_bytes(data, 0, data.size)).astype(np.int64))
 
 
 def fingerprints(items: Iterable[Sequence[str]]) -> list[int]:
-    """The fingerprints of many."""
+    """The fingerprints of many items."""
     texts = [_SEPARATOR.join(parts) for parts in items]
     hashes = np.empty(len(texts), np.int64)
     data = np.frombuffer(_bytes_of("\0".join(texts) + "\0"), np.uint8)
-    if hash_texts(data, hashes) != len(texts):  # a text has the byte that parts them
+    if hash_texts(data, hashes) != len(texts):  # a text contains the separator
         return [fingerprint(text) for text in texts]
     result: list[int] = hashes.tolist()
     return result
@@ -61,13 +61,13 @@ def identities(claims: Sequence[Claim]) -> list[str | None]:
             links[name][claim.link] += 1
         prints[name].add(claim.fingerprint)
     return _without_repetitions(
-        name if len(prints[name]) == 1 else _told_apart(name, claim, links[name])
+        name if len(prints[name]) == 1 else _distinguished(name, claim, links[name])
         for name, claim in zip(names, claims, strict=True)
     )
 
 
-def _told_apart(name: str, claim: Claim, links: Counter[str]) -> str:
-    """A repeated name with what distinguishes this item among those of that name."""
+def _distinguished(name: str, claim: Claim, links: Counter[str]) -> str:
+    """A repeated name, followed by what distinguishes this item from the others of that name."""
     is_only_one = claim.link and claim.link != name and links[claim.link] == 1
     return f"{name} {claim.link if is_only_one else _content_name(claim)}"
 

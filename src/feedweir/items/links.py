@@ -1,4 +1,4 @@
-"""One spelling for each URL, so that two items that link to the same page are seen to do so.
+"""One spelling for each URL, so that two links to the same page are equal.
 
 The canonical form has no scheme for the web (`http` and `https` are one), no `www.`, no default port, no
 fragment, no tracking parameters and no closing slash: `https://WWW.Example.org:443/a/?utm_source=x#top` is
@@ -24,18 +24,18 @@ _TRACKING = re.compile(
         ) (?:=|$)""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""What tells where a reader came from, by the names that analytics and mailing programs give it; what may mean
-something to a page (`ref`, `source`) is not among it."""
+"""Parameters that say where a reader came from, under the names that analytics and mailing programs use. Those that may
+matter to a page (`ref`, `source`) are not among them."""
 _MAX_HOST_CHARS = 253
-"""No name that is looked up is longer."""
+"""Names in DNS are not longer."""
 _MAX_OPENINGS, _MAX_OPENING_CHARS = 64, 2048
-"""A link has as many openings as separators, each as long as what is before it: a hostile one has too many."""
+"""A link has a prefix at every separator, so that a hostile one has too many and too long ones."""
 _MAX_CACHED_CHARS = 2048
 _DEFAULT_PORTS = {"http": ":80", "https": ":443", "": ":80"}
 
 
 def canonical_url(url: str) -> str:
-    """The one spelling of a URL; a URL that is not of the web keeps its scheme."""
+    """The one spelling of a URL. A URL that is not http or https keeps its scheme."""
     return _known_canonical(url) if len(url) <= _MAX_CACHED_CHARS else _canonical(url)
 
 
@@ -71,9 +71,9 @@ def is_host(text: str) -> bool:
 
 
 def openings_of(url: str) -> tuple[str, ...]:
-    """The canonical URLs that this one continues, itself last: `a.org`, `a.org/b` and `a.org/b?c` of the last.
+    """The prefixes of a canonical URL that end at a separator, itself last: `a.org`, `a.org/b` and `a.org/b?c`.
 
-    Of a very long one only the first are told.
+    Of a very long URL only the first are given.
     """
     canonical = canonical_url(url)
     found = re.finditer(r"[/?&]", canonical[:_MAX_OPENING_CHARS])

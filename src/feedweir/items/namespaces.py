@@ -1,4 +1,4 @@
-"""Namespaces by the prefix they are known by here, whatever prefix a document gives them."""
+"""Namespaces and the prefixes used for them here, whatever prefix a document gives them."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ PREFIXES = {
     "com-wordpress:feed-additions:1": "wp",
     "urn:feedweir": "feedweir",
 } | dict.fromkeys(_RSS_CORE, "")
-"""Namespaces to the prefix they are known by here; the elements of RSS itself have none."""
+"""By namespace the prefix used for it here; elements of RSS itself have none."""
 
 NAMESPACES = {prefix: uri for uri, prefix in reversed(PREFIXES.items()) if prefix} | {
     "rss": "http://purl.org/rss/1.0/",
     "xsd": "http://www.w3.org/2001/XMLSchema#",
     "enc": "http://purl.oclc.org/net/rss_2.0/enc#",
 }
-"""The other way round: of several namespaces with one prefix the first of the table."""
+"""By prefix the namespace; of several with one prefix, the first in the table."""

@@ -1,4 +1,4 @@
-"""Whose something is: a name, or a path of groups that ends with one, as in `acme/editors/ann`.
+"""Owners: a name, or a path of groups that ends with a name, as in `acme/editors/ann`.
 
 What belongs to nobody in particular is everyone's. What belongs to a group is also its members', and who asks as a
 group asks for all of its members. This is the one place that says so.
@@ -11,7 +11,7 @@ SEPARATOR = "/"
 
 
 def is_owner(text: str) -> bool:
-    """Whether a text can be an owner: names that are not empty, between single slashes."""
+    """Whether a text can be an owner: non-empty names between single slashes."""
     return all(name and name == name.strip() for name in text.split(SEPARATOR))
 
 

@@ -2,99 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import is_dataclass
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import pyarrow as pa
 
-from feedweir.items.model import Enclosure, Item
+from feedweir.items.fields import Parts, arrow_schema, declared, member_type
+from feedweir.items.model import Document, Item
 
-_TIME = pa.timestamp("us", tz="UTC")
-
-ITEM_SCHEMA = pa.schema(
-    [
-        ("seq", pa.int64()),
-        ("source", pa.string()),
-        ("identity", pa.string()),
-        ("revision", pa.int32()),
-        ("fingerprint", pa.int64()),
-        ("title", pa.string()),
-        ("summary", pa.string()),
-        ("content", pa.string()),
-        ("link", pa.string()),
-        ("links", pa.list_(pa.string())),
-        ("authors", pa.list_(pa.string())),
-        ("categories", pa.list_(pa.string())),
-        ("published", _TIME),
-        ("updated", _TIME),
-        ("arrived", _TIME),
-        ("language", pa.string()),
-        (
-            "enclosures",
-            pa.list_(pa.struct([("url", pa.string()), ("type", pa.string()), ("length", pa.int64())])),
-        ),
-        ("extensions", pa.list_(pa.struct([("name", pa.string()), ("value", pa.string())]))),
-        ("raw", pa.string()),
-    ]
-)
-"""`fingerprint` is a 64-bit hash of what a reader would see: it changes when, and only when, an item is edited."""
-
-DOCUMENT_SCHEMA = pa.schema(
-    [
-        ("number", pa.int64()),
-        ("source", pa.string()),
-        ("url", pa.string()),
-        ("media_type", pa.string()),
-        ("arrived", _TIME),
-        ("body", pa.binary()),
-        ("id_path", pa.string()),
-    ]
-)
+ITEM_SCHEMA = arrow_schema(Item)
+DOCUMENT_SCHEMA = arrow_schema(Document)
 """A log that an older version wrote lacks `id_path`, which is empty then."""
 
 
 def items_of(batch: pa.RecordBatch | pa.Table) -> Iterator[Item]:
-    """The rows of a batch as items: for doors and explanations, not for bulk work."""
-    for row in batch.to_pylist():
-        yield _item(row)
+    """The rows of a batch as items: for display and explanations, not for bulk work."""
+    for row in _stored(batch).to_pylist():
+        for name, read in _READERS.items():
+            row[name] = read(row[name])
+        yield Item(**row)
+
+
+def _stored(batch: pa.RecordBatch | pa.Table) -> pa.RecordBatch | pa.Table:
+    """The columns of a batch that are an item's own."""
+    return batch if batch.schema.names == ITEM_SCHEMA.names else batch.select(ITEM_SCHEMA.names)
 
 
 def batch_of(items: Iterable[Item]) -> pa.RecordBatch:
-    """Items as one record batch; fingerprints are left for the parser, which knows what was read."""
-    return pa.RecordBatch.from_pylist([_row(item) for item in items], schema=ITEM_SCHEMA)
-
-
-def _item(row: dict[str, Any]) -> Item:
-    return Item(
-        seq=row["seq"],
-        source=row["source"],
-        identity=row["identity"],
-        revision=row["revision"],
-        title=row["title"],
-        summary=row["summary"],
-        content=row["content"],
-        link=row["link"],
-        links=tuple(row["links"]),
-        authors=tuple(row["authors"]),
-        categories=tuple(row["categories"]),
-        published=row["published"],
-        updated=row["updated"],
-        arrived=row["arrived"],
-        language=row["language"],
-        enclosures=tuple(Enclosure(**enclosure) for enclosure in row["enclosures"]),
-        extensions=tuple((pair["name"], pair["value"]) for pair in row["extensions"]),
-        raw=row["raw"],
+    """Items as one record batch."""
+    rows = list(items)
+    return pa.record_batch(
+        [
+            pa.array([_WRITERS[name](item) for item in rows], kind)
+            for name, kind in zip(ITEM_SCHEMA.names, ITEM_SCHEMA.types, strict=True)
+        ],
+        schema=ITEM_SCHEMA,
     )
 
 
-def _row(item: Item) -> dict[str, Any]:
-    row: dict[str, Any] = {name: getattr(item, name) for name in _PLAIN_COLUMNS}
-    row["fingerprint"] = 0
-    row["enclosures"] = [{"url": e.url, "type": e.type, "length": e.length} for e in item.enclosures]
-    row["extensions"] = [{"name": name, "value": value} for name, value in item.extensions]
-    return row
+def empty_column(kind: pa.DataType, rows: int) -> pa.Array:
+    """A column of `ITEM_SCHEMA` of which nothing is known."""
+    empty: object = [] if pa.types.is_list(kind) else "" if pa.types.is_string(kind) else None
+    return pa.repeat(pa.scalar(empty, kind), rows)
 
 
-_PLAIN_COLUMNS = tuple(
-    name for name in ITEM_SCHEMA.names if name not in {"fingerprint", "enclosures", "extensions"}
-)
+def _reader(hint: Any) -> Callable[[list[Any]], tuple[Any, ...]] | None:
+    """A function from a cell of a list column to the value of the field; None where the cell is the value."""
+    member = member_type(hint)
+    if member is None:
+        return None
+    kind, marks = member
+    if is_dataclass(kind):
+        return lambda cell: tuple(kind(**parts) for parts in cell)  # type: ignore[operator]
+    for mark in marks:
+        if isinstance(mark, Parts):
+            parts_of = itemgetter(*mark.names)
+            return lambda cell: tuple(map(parts_of, cell))
+    return tuple
+
+
+def _writer(name: str, hint: Any) -> Callable[[Item], Any]:
+    """A function from an item to the cell of one of its fields."""
+    member = member_type(hint)
+    if member is None or not is_dataclass(member[0]):
+        return attrgetter(name)
+    parts_of = attrgetter(*declared(member[0]))  # type: ignore[arg-type]
+    return lambda item: list(map(parts_of, getattr(item, name)))
+
+
+_HINTS = {name: hint for name, (hint, _) in declared(Item).items() if name in ITEM_SCHEMA.names}
+_READERS = {name: read for name, hint in _HINTS.items() if (read := _reader(hint))}
+_WRITERS = {name: _writer(name, hint) for name, hint in _HINTS.items()}

@@ -1,18 +1,17 @@
-"""The item as an XML tree: its own XML under its own names; an item that was not XML as the RSS item it would
-be."""
+"""The item as an XML tree: its own XML, or an RSS item made of its attributes when it was not XML."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from email.utils import format_datetime
 
-import pyarrow as pa
 from lxml import etree
 
+from feedweir.items.columns import Batch, ItemColumns, item_at
 from feedweir.items.model import Item
 from feedweir.items.namespaces import NAMESPACES
-from feedweir.items.schema import items_of
-from feedweir.items.xml_characters import legal
+from feedweir.text.xml_characters import legal
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _CONTENT = f"{{{NAMESPACES['content']}}}encoded"
@@ -20,25 +19,28 @@ _USED = {prefix: NAMESPACES[prefix] for prefix in ("content", "dc")}
 
 
 def tree_of(item: Item) -> etree._Element:
-    """The root element of the item: `item` or `entry`, as the document had it."""
+    """The root element of the item, `item` or `entry` as in its document."""
     root = root_of(item.raw)
     return _rss_item(item) if root is None else root
 
 
-def roots_in(items: pa.RecordBatch | pa.Table) -> list[etree._Element]:
-    """The root elements of the items of a batch; only those that were not XML become an `Item` first."""
+def roots_in(items: Batch, rows: Iterable[int]) -> list[etree._Element]:
+    """The root elements of some items of a batch. Of Arrow columns, only items that were not XML become an `Item`."""
+    if isinstance(items, ItemColumns):
+        return [tree_of(items.items[row]) for row in rows]
+    raws = items.column("raw")
     return [
-        root if (root := root_of(raw)) is not None else tree_of(next(items_of(items.slice(row, 1))))
-        for row, raw in enumerate(items.column("raw").to_pylist())
+        root if (root := root_of(raws[row].as_py())) is not None else tree_of(item_at(items, row))
+        for row in rows
     ]
 
 
 def root_of(raw: str) -> etree._Element | None:
-    """The root element of an item's own XML; None when it is no XML."""
+    """The root element of an item's own XML; None when it is not XML."""
     if raw.lstrip()[:1] != "<":
         return None
     root = _parsed(raw, is_forgiving=False)
-    # A prefix that the document never declared is forgiven.
+    # An undeclared prefix is tolerated.
     return _parsed(raw, is_forgiving=True) if root is None else root
 
 
@@ -80,7 +82,7 @@ def _rss_item(item: Item) -> etree._Element:
 
 
 def _add_extension(root: etree._Element, name: str, value: str) -> None:
-    """An element under the namespace of its prefix; a prefix that nobody knows is its own namespace."""
+    """An element under the namespace of its prefix; an unknown prefix gets a namespace of its own."""
     prefix, _, local = name.partition(":")
     if _NAME.fullmatch(prefix) and _NAME.fullmatch(local):
         namespace = NAMESPACES.get(prefix, f"urn:prefix:{prefix}")

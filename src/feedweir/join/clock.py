@@ -19,16 +19,24 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 Longs = NDArray[np.int64]
 
+
 LONG_AGO = -(1 << 62)
+
+
 HOUR_US = 3_600_000_000
+
+
 STEP_US = 12 * HOUR_US
-"""What a step counts for at most; and arrivals that go back by less are no reason to measure from there."""
+"""The most that a step counts for; when arrivals go back by less, the next step is still measured from the latest."""
+
+
 TRUSTED_HOURS = 72
-"""So many hours of arrivals what has surely passed is behind."""
+"""How many hours of arrivals what has surely passed lags behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +90,7 @@ def highest(clock_us: Longs, peaks: Longs, first: Longs, last: Longs) -> Longs:
 
 
 def clocks_of(clock: Clock, seq: Longs, time: Longs, arrived: Longs) -> Clocks:
-    """Of items in the order of the stream, when the clock stood so before them."""
+    """The clock at each item, in the order of the stream, given the clock before them."""
     arrivals = _Arrivals(clock)
     surely = arrivals.passed_at(arrived)
     now = _behind(clock.now, time, surely)
@@ -151,3 +159,38 @@ def _not_reached(peaks: Sequence[Sequence[int]], now: int) -> tuple[tuple[int, i
         if clock > max(now, kept[-1][1] if kept else now):
             kept.append((seq, clock))
     return tuple(reversed(kept))
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """The times of all items of a batch, by number, and the clock at each."""
+
+    seq: Longs
+    time_us: Longs
+    clock_us: Longs
+    peaks: Longs
+    """Where the clock went back, in the batch or before: rows (item, clock at it)."""
+    clock: Clock
+    """After the batch."""
+
+    def at(self, seqs: Longs) -> tuple[Longs, Longs]:
+        places = np.searchsorted(self.seq, seqs)
+        return self.time_us[places], self.clock_us[places]
+
+
+def times_of(items: pa.Table | pa.RecordBatch, clock: Clock) -> Times:
+    """The times of items with `seq`, `published` and `arrived`, given the clock before them."""
+    seq, arrived = items.column("seq").to_numpy(), _microseconds(items.column("arrived"), None)
+    time = np.minimum(_microseconds(items.column("published"), arrived), arrived)
+    order = np.argsort(seq, kind="stable")
+    clocks = clocks_of(clock, seq[order], time[order], arrived[order])
+    return Times(seq[order], time[order], clocks.clock_us, clocks.peaks, clocks.after)
+
+
+def _microseconds(column: Any, missing: Longs | None) -> Longs:
+    flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    numbers = flat.cast(pa.int64())
+    found: Longs = numbers.fill_null(0).to_numpy(zero_copy_only=False)
+    if missing is not None and numbers.null_count:
+        found = np.where(numbers.is_null().to_numpy(zero_copy_only=False), missing, found)
+    return found

@@ -26,7 +26,7 @@ _PROGRAM = "from feedweir.kernels.compiling import serve; serve()"
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What became of an entry; an empty failure is none."""
+    """The outcome of an entry; an empty failure is none."""
 
     entry: Entry
     failure: str = ""

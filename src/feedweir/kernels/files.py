@@ -29,9 +29,9 @@ _DAY_S = 86_400
 
 def chosen_place(environment: Mapping[str, str] = os.environ) -> Path:
     """The directory for kernels of all versions, whether or not it is there."""
-    told = environment.get(SETTING) or environment.get("NUMBA_CACHE_DIR")
-    if told:
-        return Path(told).absolute()
+    given = environment.get(SETTING) or environment.get("NUMBA_CACHE_DIR")
+    if given:
+        return Path(given).absolute()
     return Path(environment.get("XDG_CACHE_HOME") or _home(environment) / ".cache") / "feedweir"
 
 
@@ -63,13 +63,23 @@ def can_be_written(directory: Path) -> bool:
 @cache
 def temporary_place() -> Path:
     """The same for all processes of a user; nobody else may write there, since code is loaded from it."""
-    place = Path(tempfile.gettempdir()) / f"feedweir-{os.getuid()}"
+    root = tempfile.gettempdir()
+    if root == os.getcwd() and root not in _temporary_roots():
+        raise OSError(
+            "there is no temporary directory"
+        )  # what comes after all others is where a command is given
+    place = Path(root) / f"feedweir-{os.getuid()}"
     with suppress(FileExistsError):
         place.mkdir(mode=0o700)
     found = place.lstat()
     if found.st_uid == os.getuid() and not found.st_mode & 0o022 and place.is_dir():
         return place
     return Path(tempfile.mkdtemp(prefix="feedweir-"))
+
+
+def _temporary_roots() -> set[str]:
+    directories = (os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP"))
+    return {*map(os.path.abspath, filter(None, directories)), "/tmp", "/var/tmp", "/usr/tmp"}
 
 
 def name_of(package: Path = _PACKAGE, *, made_by: str) -> str:

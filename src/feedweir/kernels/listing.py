@@ -19,7 +19,6 @@ from feedweir.kernels.notation import read
 from feedweir.kernels.noticing import asked_in
 
 LIST = Path(__file__).with_name("signatures.txt")
-COMMAND = "python -m feedweir.kernels.listing"
 
 
 @dataclass(frozen=True, slots=True, order=True)

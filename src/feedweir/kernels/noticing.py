@@ -1,6 +1,7 @@
 """What is compiled although it was not compiled ahead: it is told once, and written down where kernels are kept.
 
-A kernel that another one calls is compiled with it; only what Python asked for is noted.
+A kernel that another one calls is compiled with it; only what Python asked for is noted. Kernels of published
+algorithms are compiled when a test or a benchmark first calls them.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class _Noticing(event.Listener):  # type: ignore[misc]
     def on_start(self, started: Any) -> None:
         self._depth += 1
         function = started.data["dispatcher"].py_func
-        if self._depth > 1 or self.is_expected or not function.__module__.startswith("feedweir."):
+        if self._depth > 1 or self.is_expected or not _is_of_the_product(function.__module__):
             return
         tell_once(self._directory())
         line = f"{function.__module__}:{function.__qualname__}({written(started.data['args'])})\n"
@@ -48,17 +49,21 @@ class _Noticing(event.Listener):  # type: ignore[misc]
         self._depth -= 1
 
 
+def _is_of_the_product(module: str) -> bool:
+    return module.startswith("feedweir.") and not module.startswith("feedweir.published.")
+
+
 @cache
 def tell_once(directory: Path) -> None:
     _log.warning(
         "kernels are compiled for the first time, which takes a minute or two; "
-        "`feedweir warm-up` does it ahead (kept in %s)",
+        "`feedweir warm-up` does so ahead of time (stored in %s)",
         directory,
     )
 
 
 def expect_compiling() -> None:
-    """This process compiles ahead: there is nothing to tell."""
+    """This process compiles ahead: no message is needed."""
     _Noticing.is_expected = True
 
 

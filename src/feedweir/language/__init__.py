@@ -1,11 +1,11 @@
 """Text to checked tree and back: RoSeS statements, search boxes, XSCL, graph patterns."""
 
-from feedweir.language.check import Names, check, feeds_used
-from feedweir.language.format import format_query, format_statement
-from feedweir.language.format_predicates import format_predicate
-from feedweir.language.parse import parse, parse_each, parse_predicate
+from feedweir.language.conditions import format_predicate
+from feedweir.language.name_checks import Names, feeds_used
+from feedweir.language.queries import Query
+from feedweir.language.query_clauses import format_query
 from feedweir.language.search import parse_search
-from feedweir.language.statements import Query, Statement
+from feedweir.language.statements import Statement, check, format_statement, parse
 
 __all__ = [
     "Names",
@@ -17,7 +17,5 @@ __all__ = [
     "format_query",
     "format_statement",
     "parse",
-    "parse_each",
-    "parse_predicate",
     "parse_search",
 ]

@@ -1,21 +1,17 @@
-"""Predicates with their boolean structure, and the `where` clause made of them."""
+"""Predicates with their boolean structure, read and printed, and the `where` clause made of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from feedweir.errors import LanguageError
-from feedweir.language.atoms import atom, condition_on
-from feedweir.language.graphs import braced_graph
-from feedweir.language.paths import tree_pattern
-from feedweir.language.predicates import FALSE, TRUE, And, AtLeast, FromFeeds, Not, Or, Predicate
+from feedweir.language.atom_syntax import ATOM_OPENERS, atom, format_atom
+from feedweir.language.literals import variable
+from feedweir.language.queries import Condition, OfPart
 from feedweir.language.search import parse_search
-from feedweir.language.statements import Condition
-from feedweir.language.subjects import WHOLE
 from feedweir.language.tokens import Cursor
-from feedweir.language.values import name, variable
-from feedweir.language.word_atoms import each_once, quantity
+from feedweir.language.word_conditions import each_once, quantity
+from feedweir.plan.predicates import FALSE, TRUE, And, AtLeast, Not, Or, Predicate
 
 
 def predicate(c: Cursor) -> Predicate:
@@ -35,17 +31,18 @@ _AND = frozenset(("and", "&&"))
 
 
 def _conjunction(c: Cursor) -> Predicate:
-    first = _factor(c)
+    first = factor(c)
     if c.words[c.at] not in _AND:
         return first
     parts = [first]
     while c.words[c.at] in _AND:
         c.at += 1
-        parts.append(_factor(c))
+        parts.append(factor(c))
     return And(tuple(parts))
 
 
-def _factor(c: Cursor) -> Predicate:
+def factor(c: Cursor) -> Predicate:
+    """A part of a conjunction."""
     read = _OPENERS.get(c.words[c.at])
     if read is not None:
         return read(c)
@@ -55,7 +52,7 @@ def _factor(c: Cursor) -> Predicate:
 def _not(c: Cursor) -> Predicate:
     c.at += 1
     c.enter()
-    part = _factor(c)
+    part = factor(c)
     c.leave()
     return Not(part)
 
@@ -67,10 +64,6 @@ def _parenthesis(c: Cursor) -> Predicate:
     c.leave()
     c.expect(")")
     return inner
-
-
-def _on_whole_item(c: Cursor) -> Predicate:
-    return condition_on(c, WHOLE)
 
 
 def _some_of(c: Cursor) -> Predicate:
@@ -89,18 +82,6 @@ def _some_of(c: Cursor) -> Predicate:
     return And(tuple(parts)) if wanted is None else AtLeast(wanted, each_once(parts))
 
 
-def _from_feeds(c: Cursor) -> FromFeeds:
-    """`from (A | B)`: the item came from one of these sources."""
-    c.at += 1
-    if not c.accept("("):
-        return FromFeeds((name(c),))
-    names = [name(c)]
-    while c.accept("|") or c.accept(","):
-        names.append(name(c))
-    c.expect(")")
-    return FromFeeds(tuple(names))
-
-
 def _search(c: Cursor) -> Predicate:
     """`search 'what people type'`."""
     c.at += 1
@@ -114,11 +95,6 @@ def _search(c: Cursor) -> Predicate:
         raise c.error(message, at=start, within=1 + problem.offset, hint=problem.hint) from problem
 
 
-def _path(c: Cursor) -> Predicate:
-    c.at += 1
-    return tree_pattern(c)
-
-
 def _true(c: Cursor) -> Predicate:
     c.at += 1
     return TRUE
@@ -130,24 +106,54 @@ def _false(c: Cursor) -> Predicate:
 
 
 _OPENERS: dict[str, Callable[[Cursor], Predicate]] = {
+    **ATOM_OPENERS,
     "not": _not,
     "!": _not,
     "(": _parenthesis,
-    "contains": _on_whole_item,
-    "similar": _on_whole_item,
-    "references": _on_whole_item,
-    "extends": _on_whole_item,
-    "shares-link": _on_whole_item,
     "all": _some_of,
     "any": _some_of,
     "at": _some_of,
-    "from": _from_feeds,
     "search": _search,
-    "path": _path,
-    "graph": braced_graph,
     "true": _true,
     "false": _false,
 }
+
+
+def format_predicate(predicate: Predicate) -> str:
+    """A predicate as it would stand in `$r[…]`."""
+    match predicate:
+        case And(parts) if len(parts) > 1:
+            return " and ".join(map(format_factor, parts))
+        case Or(parts) if len(parts) > 1:
+            return " or ".join(
+                format_factor(part) if not _is_and(part) else format_predicate(part) for part in parts
+            )
+        case And(parts):
+            return f"all of ({format_predicate(parts[0])})" if parts else "true"
+        case Or(parts):
+            return f"any of ({format_predicate(parts[0])})" if parts else "false"
+        case Not(part):
+            return f"not {format_factor(part)}"
+        case OfPart(about, inner):
+            return f"${about}[{format_predicate(inner)}]"
+        case AtLeast(count, parts):
+            return f"at least {count} of ({', '.join(map(format_predicate, parts))})"
+        case OfPart(variable, inner):
+            return f"${variable}[{format_predicate(inner)}]"
+        case OfPart(variable, inner):
+            return f"${variable}[{format_predicate(inner)}]"
+        case _:
+            return format_atom(predicate)
+
+
+def _is_and(part: Predicate) -> bool:
+    return isinstance(part, And) and len(part.parts) > 1
+
+
+def format_factor(part: Predicate) -> str:
+    """A part of a conjunction, in brackets where it needs them."""
+    text = format_predicate(part)
+    return f"({text})" if isinstance(part, (And, Or)) and len(part.parts) > 1 else text
 
 
 # The where clause
@@ -166,17 +172,17 @@ def where(c: Cursor) -> tuple[Condition, ...]:
         found = []
     if not found or c.words[c.at] in _OR:
         c.at = start
-        c.speaks_of_variables = False
+        c.names_parts = False
         whole = predicate(c)
-        return _sorted_out(c, whole, start) if c.speaks_of_variables else (Condition("", whole),)
+        return _conditions_by_part(c, whole, start) if c.names_parts else (Condition("", whole),)
     return tuple(found)
 
 
 def _bracketed(c: Cursor) -> Condition:
     if c.is_inside:
-        raise c.error("a variable's condition cannot stand in another's brackets", hint="close the `[` first")
+        raise c.error("conditions on variables cannot be nested", hint="close the `[` first")
     about = variable(c)
-    c.expect("[", hint="a condition on a variable stands in brackets: `$r[title contains 'x']`")
+    c.expect("[", hint="put the condition on a variable in brackets: `$r[title contains 'x']`")
     c.is_inside = True
     inner = predicate(c)
     c.is_inside = False
@@ -184,31 +190,24 @@ def _bracketed(c: Cursor) -> Condition:
     return Condition(about, inner)
 
 
-@dataclass(frozen=True, slots=True)
-class _On:
-    """`$variable[predicate]` inside a larger expression, until `_sorted_out` has dealt with it."""
-
-    variable: str
-    predicate: Predicate
-
-
 def _on(c: Cursor) -> Predicate:
     found = _bracketed(c)
-    c.speaks_of_variables = True
-    return _On(found.variable, found.predicate)  # type: ignore[return-value]
+    c.names_parts = True
+    return OfPart(found.variable, found.predicate)  # type: ignore[return-value]
 
 
-def _sorted_out(c: Cursor, whole: Predicate, start: int) -> tuple[Condition, ...]:
-    """Any boolean expression, as long as each conjunct speaks of one variable."""
+def _conditions_by_part(c: Cursor, whole: Predicate, start: int) -> tuple[Condition, ...]:
+    """Any boolean expression: what holds of one part stands for itself, what speaks of several names each."""
     conditions: list[Condition] = []
     bare: list[Predicate] = []
     for conjunct in _conjuncts(whole):
         variables = sorted(_variables_in(conjunct))
         if len(variables) > 1:
-            shown = " and ".join(f"`${name}`" if name else "the whole feed" for name in variables)
-            hint = "conditions on different variables are combined by `and`"
-            raise c.error(f"one condition speaks of {shown}", at=start, hint=hint)
-        if variables in ([], [""]):
+            if _counts_parts(conjunct):
+                hint = "combine conditions on different variables with `and`, `or` and `not`"
+                raise c.error("`at least` counts conditions on one variable", at=start, hint=hint)
+            conditions.append(Condition("", conjunct, tuple(filter(None, variables))))
+        elif variables in ([], [""]):
             bare.append(conjunct)
         else:
             conditions.append(Condition(variables[0], _without_variables(conjunct)))
@@ -216,6 +215,15 @@ def _sorted_out(c: Cursor, whole: Predicate, start: int) -> tuple[Condition, ...
         merged = And(tuple(bare)) if len(bare) > 1 else bare[0]
         conditions.append(Condition("", whole if not conditions else merged))
     return tuple(conditions)
+
+
+def _counts_parts(part: Predicate) -> bool:
+    """Whether `at least` counts conditions of which some may be on another part than an item's."""
+    if isinstance(part, AtLeast):
+        return _variables_in(part) != {""}
+    if isinstance(part, (And, Or)):
+        return any(map(_counts_parts, part.parts))
+    return isinstance(part, Not) and _counts_parts(part.part)
 
 
 def _conjuncts(whole: Predicate) -> list[Predicate]:
@@ -230,7 +238,7 @@ def _conjuncts(whole: Predicate) -> list[Predicate]:
 
 def _variables_in(part: Predicate) -> set[str]:
     """The variables a predicate speaks of; empty stands for the whole feed."""
-    if isinstance(part, _On):
+    if isinstance(part, OfPart):
         return {part.variable}
     if isinstance(part, (And, Or, AtLeast)):
         return set().union(*map(_variables_in, part.parts)) if part.parts else set()
@@ -238,7 +246,7 @@ def _variables_in(part: Predicate) -> set[str]:
 
 
 def _without_variables(part: Predicate) -> Predicate:
-    if isinstance(part, _On):
+    if isinstance(part, OfPart):
         return part.predicate
     if isinstance(part, Not):
         return Not(_without_variables(part.part))

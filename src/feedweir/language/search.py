@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import re
 
-from feedweir.errors import LanguageError
-from feedweir.language.predicates import (
+from feedweir.errors import LanguageError, near
+from feedweir.language.search_fields import FIELDS, TEXT_FIELDS, ranged
+from feedweir.language.tokens import MAX_DEPTH, check_readable
+from feedweir.language.word_conditions import each_once, has_word
+from feedweir.plan.predicates import (
     And,
     AtLeast,
     Compare,
@@ -19,20 +22,18 @@ from feedweir.language.predicates import (
     Predicate,
     Term,
 )
-from feedweir.language.search_fields import FIELDS, TEXT_FIELDS, ranged
-from feedweir.language.suggest import near
-from feedweir.language.tokens import MAX_DEPTH, check_readable
-from feedweir.language.word_atoms import each_once, has_word
 
 _TOKEN = re.compile(
     r"""(?<![^\s(|,:])[-+!](?=[^\s)|,])      # not
+      | [-+!]\s+                             # a sign by itself, with its space: no word is meant
       | \d{1,6}\s*[oO][fF]\s*(?=\()           # 2of(…)
       | [^\W\d]\w*[:=](?=[^\s/)|,])           # field:
       | ["“][^"”]*+(?:["”]\*?|\Z)             # "a phrase"
-      | [()|,]
+      | [(),]|\|\|?
       | [^\s()|",“”]++""",
     re.VERBOSE,
 )
+_SOME_OF = re.compile(r"(\d{1,6})\s*of\s*", re.IGNORECASE)
 _STRUCTURED = ("author", "title", "category", "summary", "description", "content")
 """What may follow `in`: `broder in author`."""
 
@@ -42,9 +43,12 @@ def parse_search(text: str) -> Predicate:
     box = _Box(text)
     found = box.all_of("")
     if box.at < len(box.tokens):
-        raise box.error(f"`{box.tokens[box.at]}` closes nothing", hint="quote it to look for words only")
+        raise box.error(
+            f"`{box.tokens[box.at]}` has no opening bracket",
+            hint="leave it out, or quote what you search for",
+        )
     if found is None:
-        raise box.error("there is nothing to look for", hint="write at least one word that is wanted")
+        raise box.error("there is nothing to search for", hint="write at least one word to search for")
     return found
 
 
@@ -88,9 +92,11 @@ class _Box:
         while self.peek() in ("OR", "|", "||"):
             start = self.at
             self.at += 1
-            if not self.peek() or self.peek() in (")", "OR", "|"):
+            if not self.peek() or self.peek() in (")", "OR", "|", "||"):
                 raise self.error(
-                    "`OR` stands between two words", at=start, hint='quote it to look for it: "OR"'
+                    "`OR` must stand between two words",
+                    at=start,
+                    hint='to search for the word itself, quote it: "OR"',
                 )
             another = self.one(attribute)
             parts += [another] if another is not None else []
@@ -110,18 +116,21 @@ class _Box:
             return self.bracket(attribute)
         if token in ("OR", "|", "||"):
             raise self.error(
-                "`OR` stands between two words", at=self.at - 1, hint='quote it to look for it: "OR"'
+                "`OR` must stand between two words",
+                at=self.at - 1,
+                hint='to search for the word itself, quote it: "OR"',
             )
         if token[-1] in ":=" and len(token) > 1:
             return self.field(token[:-1].lower(), token[-1] == "=", attribute)
-        if token[0].isdigit() and self.peek() == "(" and token[-1] in "fF":
-            return self.some_of(int(re.match(r"\d+", token)[0]), attribute)  # type: ignore[index]
+        some = _SOME_OF.fullmatch(token)
+        if some is not None and self.peek() == "(":
+            return self.some_of(int(some[1]), attribute)
         return self.words(token, attribute)
 
     def negated(self, attribute: str, token: str) -> Predicate | None:
         self._deeper()
-        if not self.peek() or self.peek() in ("|", ")"):
-            raise self.error(f"`{token}` stands before what is not wanted", at=self.at - 1)
+        if not self.peek() or self.peek() in ("|", "||", ")"):
+            raise self.error(f"`{token}` must be followed by what is not wanted", at=self.at - 1)
         part = self.one(attribute)
         self.depth -= 1
         return None if part is None else Not(part)
@@ -170,13 +179,13 @@ class _Box:
     def in_range(self) -> Predicate:
         low, high = self.tokens[self.at + 1 : self.at + 2], self.tokens[self.at + 3 : self.at + 4]
         if self.tokens[self.at + 2 : self.at + 3] != ["to"] or not low or not high:
-            raise self.error("this range is not complete", hint="year inrange 1988 to 2000")
+            raise self.error("this range is incomplete", hint="year inrange 1988 to 2000")
         found = ranged(self, "year", f"{low[0]}..{high[0]}")
         self.at += 4
         return found
 
     def field(self, name: str, is_equal: bool, attribute: str) -> Predicate | None:
-        """`field:value`; a field that nobody knows is text."""
+        """`field:value`; an unknown field is text."""
         start = self.at - 1
         reader = FIELDS.get(name)
         about = TEXT_FIELDS.get(name)
@@ -206,7 +215,7 @@ class _Box:
     def _deeper(self) -> None:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise self.error("too deep", hint=f"brackets may nest {MAX_DEPTH} deep")
+            raise self.error("nested too deeply", hint=f"brackets can be nested {MAX_DEPTH} levels deep")
 
 
 def _plain(token: str) -> str:
@@ -251,7 +260,9 @@ def _alternatives(parts: list[Predicate]) -> Predicate:
 def _at_least(count: int, parts: list[Predicate]) -> Predicate:
     """So many different ones of these; one `contains` when all are single words about the same attribute."""
     parts = list(each_once(parts))
-    singles = [part for part in parts if isinstance(part, Contains) and len(part.terms) == 1]
+    singles = [
+        part for part in parts if isinstance(part, Contains) and len(part.terms) == 1 and part.at_least == 1
+    ]
     if len(singles) == len(parts) and len({part.attribute for part in singles}) == 1 and count:
         return Contains(singles[0].attribute, tuple(part.terms[0] for part in singles), count)
     return Or(tuple(parts)) if count == 1 else AtLeast(count, tuple(parts))

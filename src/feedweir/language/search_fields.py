@@ -8,7 +8,9 @@ from typing import Protocol, cast
 
 from feedweir.errors import LanguageError
 from feedweir.items.links import is_host
-from feedweir.language.predicates import (
+from feedweir.language.literals import is_number, time_of
+from feedweir.language.subjects import PARTS
+from feedweir.plan.predicates import (
     And,
     Compare,
     Comparison,
@@ -19,8 +21,6 @@ from feedweir.language.predicates import (
     Predicate,
     References,
 )
-from feedweir.language.subjects import PARTS
-from feedweir.language.values import is_number, time_of
 
 
 class Box(Protocol):

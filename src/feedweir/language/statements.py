@@ -1,264 +1,55 @@
-"""The tree of statements. Every query, whichever syntax it was written in, is a `Query`."""
+"""All statements: text to statements, statements to canonical text, and whether they make sense."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import Literal, TypeAlias
-
-from feedweir.items.owners import EVERYONE
-from feedweir.language.predicates import JoinPredicate, PatternNode, Predicate
-from feedweir.language.schedules import AT_ONCE, Schedule
-from feedweir.language.windows import WindowSpec
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a statement stands: the script and the number of its first token. Not a part of what it means."""
-
-    text: str
-    token: int
-
-
-EVERY_SOURCE = "*"
-"""The name that stands for all sources together."""
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A feed by its name: a source or a virtual feed, or `*` for every source."""
-
-    name: str
-    variable: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """`(A | B | …) as $variable`; with `distinct`, one element for each story within that window."""
-
-    members: tuple[Member, ...]
-    variable: str = ""
-    distinct: WindowSpec | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PathBlock:
-    """An XPath query block of XSCL: the documents of a feed that have a pattern."""
-
-    feed: str
-    pattern: PatternNode
-
-
-@dataclass(frozen=True, slots=True)
-class BlockJoin:
-    """`left JOIN{…} right` or `left FOLLOWED BY{…} right`, in value-join normal form.
-
-    An equality names a variable of the left side first.
-    """
-
-    kind: Literal["join", "followed by"]
-    left: PathBlock | BlockJoin
-    right: PathBlock
-    equalities: tuple[tuple[str, str], ...]
-    window: WindowSpec
-
-
-@dataclass(frozen=True, slots=True)
-class Xscl:
-    """`xscl { SELECT … FROM … }`; `select` empty keeps the items."""
-
-    body: PathBlock | BlockJoin
-    select: str = ""
-    variable: str = ""
-
-
-Member: TypeAlias = Named | Group | Xscl
-
-
-@dataclass(frozen=True, slots=True)
-class Join:
-    """`join last 3 months on (…) with $primary[…]`; an empty `primary` is the whole `from`."""
-
-    window: WindowSpec
-    secondary: Member
-    primary: str
-    predicate: JoinPredicate
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """`$variable[predicate]`; an empty variable is the whole `from`."""
-
-    variable: str
-    predicate: Predicate
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """What a virtual feed is made of. At most one condition has no variable."""
-
-    source: Member
-    joins: tuple[Join, ...] = ()
-    where: tuple[Condition, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RegisterFeed:
-    """A source: from the web (`url`), or a virtual feed (`feed`) materialised through the stylesheet `apply`."""
-
-    name: str
-    url: str = ""
-    feed: str = ""
-    apply: str = ""
-    every: timedelta | None = None
-    owner: str = EVERYONE
-    hub: str = ""
-    """A WebSub hub that pushes it, set by hand."""
-    id_path: str = ""
-    """Where its items name their ids, as in `//order/@number`."""
-    place: Place | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class CreateFeed:
-    """`owner` limits who is asked for when matching is limited to some; empty is everyone."""
-
-    name: str
-    query: Query
-    or_replace: bool = False
-    owner: str = EVERYONE
-    place: Place | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """A query without a name: for a preview."""
-
-    query: Query
-    place: Place | None = field(default=None, compare=False, repr=False)
-
-
-Channel: TypeAlias = Literal["mail", "file", "webhook", "notify", "stream"]
-CHANNELS: tuple[Channel, ...] = ("mail", "file", "webhook", "notify", "stream")
-
-
-@dataclass(frozen=True, slots=True)
-class Subscribe:
-    """`name` is for `alter` and `drop`; empty lets the catalog choose one. A stream has no `target`: it is fetched."""
-
-    feed: str
-    channel: Channel
-    target: str
-    apply: str = ""
-    schedule: Schedule = AT_ONCE
-    name: str = ""
-    secret: str = field(default="", repr=False)
-    """What a webhook is signed with; empty lets the keeper make one."""
-    owner: str = EVERYONE
-    with_backlog: bool = False
-    """Whether it also gets what was published before a source was registered."""
-    place: Place | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class AlterFeed:
-    """What is not None changes. `url`, `every`, `hub` and `id_path` (empty: none) are for sources, `query` for virtual
-    feeds."""
-
-    name: str
-    rename: str | None = None
-    url: str | None = None
-    every: timedelta | None = None
-    is_paused: bool | None = None
-    query: Query | None = None
-    owner: str | None = None
-    hub: str | None = None
-    id_path: str | None = None
-    place: Place | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class AlterSubscription:
-    """What is not None changes; of the schedule, the parts that it has, after `without` (words
-    of `schedules.REMOVABLE`) was taken away."""
-
-    name: str
-    rename: str | None = None
-    apply: str | None = None
-    channel: Channel | None = None
-    target: str | None = None
-    schedule: Schedule = AT_ONCE
-    without: tuple[str, ...] = ()
-    is_paused: bool | None = None
-    secret: str | None = field(default=None, repr=False)
-    owner: str | None = None
-    with_backlog: bool | None = None
-    place: Place | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class DropFeed:
-    """Sources and virtual feeds share one room of names."""
-
-    name: str
-    if_exists: bool = False
-    place: Place | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class DropSubscription:
-    name: str
-    if_exists: bool = False
-    place: Place | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Describe:
-    """Everything that is known of one feed or subscription."""
-
-    name: str
-    kind: Literal["feed", "subscription"] = "feed"
-    place: Place | None = field(default=None, compare=False, repr=False)
-
-
-Shown: TypeAlias = Literal["sources", "feeds", "subscriptions", "statistics", "failures"]
-SHOWN: tuple[Shown, ...] = ("sources", "feeds", "subscriptions", "statistics", "failures")
-
-
-@dataclass(frozen=True, slots=True)
-class Show:
-    """A list; `like` keeps the names that have it, `*` standing for anything; `owner` what concerns them."""
-
-    what: Shown
-    like: str = ""
-    owner: str = EVERYONE
-    place: Place | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class DefineWindow:
-    """`define window T1 as 30 days`: a name for the windows of the statements that follow in the script."""
-
-    name: str
-    window: WindowSpec
-    place: Place | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Explain:
-    """The plan of a query, or of what a feed's name stands for."""
-
-    statement: CreateFeed | Ask
-    place: Place | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainPlan:
-    """The shared plan by which the filters of a source are evaluated; of every source without a name."""
-
-    source: str = ""
-    place: Place | None = field(default=None, compare=False, repr=False)
-
+from collections.abc import Callable
+from typing import TypeAlias
+
+from feedweir.errors import near
+from feedweir.language.feed_statements import (
+    FEED_STATEMENTS,
+    AlterFeed,
+    CreateFeed,
+    DropFeed,
+    RegisterFeed,
+    alter_feed,
+    create,
+    drop_feed,
+    register,
+)
+from feedweir.language.literals import name
+from feedweir.language.name_checks import Names
+from feedweir.language.queries import Named, Place, Query
+from feedweir.language.query_clauses import begins_query
+from feedweir.language.question_statements import (
+    QUESTION_STATEMENTS,
+    SHOWN,
+    Ask,
+    DefineWindow,
+    Describe,
+    Explain,
+    ExplainJoins,
+    ExplainPlan,
+    Show,
+    Shown,
+    ask,
+    define,
+    describe,
+    select,
+    show,
+)
+from feedweir.language.schedule_clauses import CLAUSES
+from feedweir.language.shared_clauses import StatementKind
+from feedweir.language.subscription_statements import (
+    SUBSCRIPTION_STATEMENTS,
+    AlterSubscription,
+    DropSubscription,
+    Subscribe,
+    alter_subscription,
+    drop_subscription,
+    subscribe,
+)
+from feedweir.language.tokens import Cursor
 
 Statement: TypeAlias = (
     RegisterFeed
@@ -274,4 +65,154 @@ Statement: TypeAlias = (
     | DefineWindow
     | Explain
     | ExplainPlan
+    | ExplainJoins
 )
+
+
+def parse(text: str) -> tuple[Statement, ...]:
+    """The statements of a script, separated by `;`. The first mistake is raised."""
+    c = Cursor(text)
+    found: list[Statement] = []
+    while True:
+        while c.words[c.at] == ";":
+            c.at += 1
+        if not c.words[c.at]:
+            return tuple(found)
+        found.append(_whole_statement(c))
+
+
+def _whole_statement(c: Cursor) -> Statement:
+    found = _statement(c)
+    if c.words[c.at] not in _ENDS:
+        expected = ("`;` and the next statement", "the end")
+        raise c.unexpected(expected=expected, hint=near(c.words[c.at], _GOES_ON))
+    return found
+
+
+_ENDS = frozenset((";", ""))
+
+
+_GOES_ON = (
+    "and",
+    "or",
+    "as",
+    "where",
+    "join",
+    "with",
+    "limit",
+    "for",
+    "every",
+    "hub",
+    "id",
+    "per",
+    "like",
+    "apply",
+    *CLAUSES,
+)
+"""Words by which a statement may go on."""
+
+
+def _statement(c: Cursor) -> Statement:
+    place = Place(c.text, c.at)
+    read = _STATEMENTS.get(c.words[c.at])
+    if read is not None:
+        c.at += 1
+        return read(c, place)
+    if begins_query(c):
+        return select(c, place)
+    raise c.unknown("the beginning of a statement", tuple(_STATEMENTS))
+
+
+def _explain(c: Cursor, place: Place) -> Explain | ExplainPlan | ExplainJoins:
+    """`explain create feed …`, `explain from …`, `explain feed N`, `explain plan [S]`, `explain joins [N]`."""
+    start = c.at
+    if c.accept("joins"):
+        return ExplainJoins("" if c.words[c.at] in _ENDS else name(c, "the name of a feed"), place)
+    if c.accept("plan"):
+        return ExplainPlan("" if c.words[c.at] in _ENDS else name(c, "the name of a source"), place)
+    if c.accept("feed"):
+        return Explain(Ask(Query(Named(name(c))), place), place)
+    c.enter()
+    inner = _statement(c)
+    c.leave()
+    if not isinstance(inner, (Ask, CreateFeed)):
+        expected = ("create feed …", "from …", "feed NAME", "plan", "joins")
+        raise c.error("only queries have a plan", at=start, expected=expected)
+    return Explain(inner, place)
+
+
+def _alter(c: Cursor, place: Place) -> AlterFeed | AlterSubscription:
+    return alter_subscription(c, place) if _kind(c) == "subscription" else alter_feed(c, place)
+
+
+def _drop(c: Cursor, place: Place) -> DropFeed | DropSubscription:
+    return drop_subscription(c, place) if _kind(c) == "subscription" else drop_feed(c, place)
+
+
+def _kind(c: Cursor) -> str:
+    word = c.words[c.at]
+    if word in ("feed", "source") or word == "subscription":
+        c.at += 1
+        return "subscription" if word == "subscription" else "feed"
+    raise c.unknown("a feed or a subscription", ("feed", "subscription"))
+
+
+_STATEMENTS: dict[str, Callable[[Cursor, Place], Statement]] = {
+    "register": register,
+    "create": create,
+    "subscribe": subscribe,
+    "from": ask,
+    "alter": _alter,
+    "drop": _drop,
+    "describe": describe,
+    "show": show,
+    "define": define,
+    "explain": _explain,
+}
+"""By its first word the reader of each statement."""
+
+
+def format_statement(statement: Statement) -> str:
+    """A statement without its `;`: `parse(format_statement(s)) == (s,)`."""
+    return STATEMENT_KINDS[type(statement)].text(statement)
+
+
+def check(statement: Statement, names: Names) -> None:
+    """Refuse a statement that names what does not exist, or would make a feed depend on itself."""
+    STATEMENT_KINDS[type(statement)].check(statement, names)
+
+
+STATEMENT_KINDS: dict[type, StatementKind] = {
+    **FEED_STATEMENTS,
+    **SUBSCRIPTION_STATEMENTS,
+    **QUESTION_STATEMENTS,
+    Explain: StatementKind(
+        lambda statement: f"explain {format_statement(statement.statement)}",
+        lambda statement, names: check(statement.statement, names),
+    ),
+}
+"""Every kind of statement. `service/statements` carries them out."""
+
+__all__ = [
+    "SHOWN",
+    "STATEMENT_KINDS",
+    "AlterFeed",
+    "AlterSubscription",
+    "Ask",
+    "CreateFeed",
+    "DefineWindow",
+    "Describe",
+    "DropFeed",
+    "DropSubscription",
+    "Explain",
+    "ExplainJoins",
+    "ExplainPlan",
+    "RegisterFeed",
+    "Show",
+    "Shown",
+    "Statement",
+    "Subscribe",
+    "check",
+    "format_statement",
+    "parse",
+]

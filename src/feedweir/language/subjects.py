@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple, NoReturn
 
-from feedweir.items.attributes import ATTRIBUTES, SYNONYMS, AttributeType
-from feedweir.language.predicates import DatePart
+from feedweir.errors import near
+from feedweir.items.attributes import ATTRIBUTES, SYNONYMS, WHOLE_TEXT, AttributeType
 from feedweir.language.tokens import Cursor
+from feedweir.plan.predicates import DatePart
 
 PARTS: dict[DatePart, tuple[int, int]] = {
     "year": (1, 9999),
@@ -19,10 +20,10 @@ PARTS: dict[DatePart, tuple[int, int]] = {
 }
 """Every part with its least and greatest value."""
 OPERATORS_OF = {
-    AttributeType.TEXT: "contains, similar, =, !=, <, <=, >, >=, in, exists",
-    AttributeType.HTML: "contains, similar, exists",
-    AttributeType.STRING: "=, !=, <, <=, >, >=, in, contains, exists",
-    AttributeType.LINK: "references, extends, shares-link, contains, =, !=, in, exists",
+    AttributeType.TEXT: "contains, similar, matches, =, !=, <, <=, >, >=, in, exists",
+    AttributeType.HTML: "contains, similar, matches, exists",
+    AttributeType.STRING: "=, !=, <, <=, >, >=, in, contains, matches, exists",
+    AttributeType.LINK: "references, extends, shares-link, contains, matches, =, !=, in, exists",
     AttributeType.TIME: "=, !=, <, <=, >, >=, between, in, exists, and .year, .month, .day, .hour, .date, .weekday",
     AttributeType.NUMBER: "=, !=, <, <=, >, >=, between, in",
 }
@@ -57,29 +58,46 @@ def subject(c: Cursor) -> Subject:
     return found
 
 
+def begins_subject(c: Cursor, at: int | None = None) -> bool:
+    """Whether what is next, or at a place, is an attribute."""
+    place = c.at if at is None else at
+    return c.words[place] in _SUBJECTS or _is_extension(c.tokens[place])
+
+
+def _is_extension(token: str) -> bool:
+    return ":" in token and token[:1].isalpha() and "://" not in token
+
+
 def _extension(c: Cursor) -> Subject:
     token = c.tokens[c.at]
-    if ":" in token and token[:1].isalpha() and "://" not in token:
+    if _is_extension(token):
         return Subject(token, AttributeType.TEXT)
     head, dot, part = c.words[c.at].partition(".")
     if dot and head in _SUBJECTS:
         if _SUBJECTS[head].type is AttributeType.TIME:
-            raise c.error(f"`{part}` is not a part of a date", expected=tuple(PARTS))
+            raise c.error(f"`{part}` is not a part of a date", expected=tuple(PARTS), hint=near(part, PARTS))
         raise c.error(
             f"`{head}` is {article(_SUBJECTS[head].type)} and has no parts", hint="only dates have parts"
         )
-    raise c.unknown("an attribute", tuple(name for name in _SUBJECTS if "." not in name))
+    names = (name for name in _SUBJECTS if "." not in name)
+    raise c.unknown("an attribute", tuple(dict.fromkeys((*WHOLE_TEXT, *names))))
 
 
 def fail_operator(c: Cursor, about: Subject) -> NoReturn:
     """Tell which operators the attribute has."""
-    what = "the item" if about.attribute is None else f"`{about.attribute}` is {article(about.type)}; it"
-    raise c.error(
-        f"{c.seen()} is not an operator for {about.attribute or 'the whole item'}",
+    known = OPERATORS_OF[about.type] if about.attribute else "contains, similar, matches, references, …"
+    what = "the item" if about.attribute is None else f"`{about.attribute}` is {article(about.type)} and"
+    raise c.missing(
+        f"an operator for {about.attribute or 'the whole item'}",
         expected=("an operator",),
-        hint=f"{what} has {OPERATORS_OF[about.type] if about.attribute else 'contains, similar, references, …'}",
+        hint=near(c.words[c.at], known.split(", ")) or f"{what} supports {known}",
     )
 
 
 def article(kind: AttributeType) -> str:
     return {"html": "HTML text", "text": "text", "time": "a time"}.get(kind.value, f"a {kind.value}")
+
+
+def format_about(attribute: str | None, condition: str) -> str:
+    """A condition behind its attribute; one on the whole item stands alone."""
+    return f"{attribute} {condition}" if attribute else condition

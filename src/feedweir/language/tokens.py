@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from feedweir.errors import LanguageError
-from feedweir.language.suggest import near
-from feedweir.language.windows import WindowSpec
+from feedweir.errors import LanguageError, near
+from feedweir.plan.windows import WindowSpec
 
 MAX_DEPTH = 100
 """How deep brackets may nest; every reader of a tree may recurse over it."""
@@ -21,28 +20,35 @@ MAX_CHARACTERS = 50_000_000
 _COMMENT = r"(?:--[^\n]*+|(?<![^\s;,(){}])/\*(?:[^*]++|\*(?!/))*\*/)"
 """`/*` opens a comment only after a space or a bracket: in `S/*` it is a path."""
 _SKIP = rf"\s*+(?:{_COMMENT}\s*+)*"
-_TEMPLATE = r"""[sS][eE][lL][eE][cC][tT]\s*+<(?:[^>]*+>){1,2000}?(?=\s*+[fF][rR][oO][mM]\b)"""
-"""SELECT and its XML, up to FROM. Only texts with a `<` are looked through for it."""
+_TEMPLATE = r"""[sS][eE][lL][eE][cC][tT]\s*+<(?:[^>]{0,9999}+>){1,2000}?(?=\s*+[fF][rR][oO][mM]\b)"""
+"""SELECT and its XML, up to FROM. Only texts with a `<` are looked through for it, and not endlessly for its end."""
+_SCHEME = r"\w[\w+.-]{0,40}+://"
+"""How a URL begins. Bounded, because it is looked for at the beginning of every name."""
+_REGEX = r"[mM][aA][tT][cC][hH][eE][sS]\s++/(?![/*\s])(?:[^/\\\n]|\\.)*/\w*+"
+"""`matches` and its regular expression. Only texts with such a word are looked through for it."""
 _TOKEN = r"""
     # names, numbers, dates; XSCL's primed names
-    (?!\w[\w+.-]*+://)\w++(?:(?:\.\.|[-.:\#])\w++)*(?:'++(?=[\s=,\]}).;/\[]|$))?
+    (?!SCHEME)\w++(?:(?:\.\.|[-.:\#])\w++)*(?:'++(?=[\s=,\]}).;/\[]|$))?
   | '(?:[^']++|'')*'(?!')
   | [(),;\[\]]|=(?!=)|\|(?!\|)
   | [$?]\w++(?:-\w++)*
   | "(?:[^"]++|"")*"(?!")
-  | “[^”]*+” | ‘[^’]*+’
+  | “[^”]*+(?:”|\Z) | ‘[^’]*+(?:’|\Z)                              # `_with_lone_quote` sees to those without an end
   | ->|//|<=|>=|!=|<>|==|&&|\|\|
-  | \w[\w+.-]*+://(?:(?:\([^\s()'"“”<>]*\)|[^\s'"“”<>,()]|,(?![\s?<'"“(]|[a-z]+://))*   # a URL without quotes
+  | SCHEME(?:(?:\([^\s()'"“”<>]*\)|[^\s'"“”<>,()]|,(?![\s?<'"“(]|[a-z]+://))*   # a URL without quotes
       (?:\([^\s()'"“”<>]*\)|[^\s'"“”<>,;()\]}.]))?
   | <\w[\w+.-]*+:[^\s<>"]*>                                    # an IRI
   | (?<![^\s;,(){}])/\*[\s\S]*+                                    # a comment without an end
   | \S
   | \Z
-"""
+""".replace("SCHEME", _SCHEME)
 _PLAIN = re.compile(rf"{_SKIP}({_TOKEN})", re.VERBOSE)
 _WITH_TEMPLATES = re.compile(rf"{_SKIP}({_TEMPLATE}|{_TOKEN})", re.VERBOSE)
+_WITH_REGEXES = re.compile(rf"{_SKIP}({_TEMPLATE}|{_REGEX}|{_TOKEN})", re.VERBOSE)
+_MATCHES = re.compile(r"matches\s+/", re.IGNORECASE)
 _NAMES = re.compile(r"\w+(?:[-.:#]\w+)*")
 QUOTES = "'\"“‘"
+_CLOSING = {"“": "”", "‘": "’"}
 
 
 class Cursor:
@@ -51,18 +57,18 @@ class Cursor:
     The token lists end with empty tokens, which nothing accepts, so that looking ahead needs no check.
     """
 
-    __slots__ = ("at", "depth", "is_inside", "speaks_of_variables", "text", "tokens", "windows", "words")
+    __slots__ = ("at", "depth", "is_inside", "names_parts", "text", "tokens", "windows", "words")
 
     def __init__(self, text: str) -> None:
         check_readable(text)
         self.text = text
-        self.tokens: list[str] = _pattern(text).findall(text)
+        self.tokens: list[str] = _with_lone_quote(_pattern(text).findall(text))
         self.tokens += ("", "", "")
         self.words: list[str] = list(map(str.lower, self.tokens))
         self.at = 0
         self.depth = 0
         self.is_inside = False
-        self.speaks_of_variables = False
+        self.names_parts = False
         self.windows: dict[str, WindowSpec] = {}
 
     def accept(self, word: str) -> bool:
@@ -75,7 +81,8 @@ class Cursor:
     def expect(self, word: str, hint: str = "") -> None:
         """Step over this word, which must be next."""
         if self.words[self.at] != word:
-            raise self.error(f"{self.seen()} is not expected here", expected=(f"`{word}`",), hint=hint)
+            meant = near(self.words[self.at], (word,)) if word.isalpha() else ""
+            raise self.unexpected(expected=(f"`{word}`",), hint=" ".join(filter(None, (meant, hint))))
         self.at += 1
 
     def enter(self) -> None:
@@ -83,7 +90,8 @@ class Cursor:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise self.error(
-                "too deep", hint=f"brackets may nest {MAX_DEPTH} deep; give inner parts a feed of their own"
+                "nested too deeply",
+                hint=f"brackets can be nested {MAX_DEPTH} levels deep; move inner parts into a feed of their own",
             )
 
     def leave(self) -> None:
@@ -98,9 +106,7 @@ class Cursor:
         token = self.tokens[self.at]
         if not self.is_string():
             self.unclosed()
-            raise self.error(
-                f"{self.seen()} is not {what}", expected=(what,), hint="put it between single quotes"
-            )
+            raise self.missing(what, hint="put it between single quotes")
         self.at += 1
         return unquoted(token)
 
@@ -112,10 +118,12 @@ class Cursor:
                 "this quote is never closed", hint="a quote inside a text is written twice: 'it''s'"
             )
         if token.startswith("/*"):
-            raise self.error("this comment is never closed", expected=("`*/`",), hint="a path is `/ *`")
+            raise self.error(
+                "this comment is never closed", expected=("`*/`",), hint="to write a path, put a space: `/ *`"
+            )
 
     def seen(self) -> str:
-        """The next token, as an error tells it."""
+        """The next token, as an error shows it."""
         self.unclosed()
         token = self.tokens[self.at]
         return f"`{token if len(token) < 60 else token[:57] + '…'}`" if token else "the end of the text"
@@ -136,8 +144,20 @@ class Cursor:
 
     def unknown(self, what: str, known: Mapping[str, object] | tuple[str, ...]) -> LanguageError:
         """The error for a word that is none of the known ones, with those that look like it."""
-        hint = near(self.words[self.at], known)
-        return self.error(f"{self.seen()} is not {what}", expected=tuple(known)[:12], hint=hint)
+        return self.missing(what, expected=tuple(known)[:12], hint=near(self.words[self.at], known))
+
+    def missing(self, what: str, *, expected: tuple[str, ...] = (), hint: str = "") -> LanguageError:
+        """The error for a token that is not what should stand here."""
+        seen = self.seen()
+        is_end = not self.tokens[self.at]
+        message = f"the text ends where {what} is expected" if is_end else f"{seen} is not {what}"
+        return self.error(message, expected=expected or (what,), hint=hint)
+
+    def unexpected(self, *, expected: tuple[str, ...] = (), hint: str = "") -> LanguageError:
+        """The error for a token with which nothing can go on here."""
+        seen = self.seen()
+        message = f"{seen} is not expected here" if self.tokens[self.at] else "the text ends too early"
+        return self.error(message, expected=expected, hint=hint)
 
 
 def check_readable(text: str) -> None:
@@ -145,18 +165,29 @@ def check_readable(text: str) -> None:
     if len(text) > MAX_CHARACTERS:
         raise LanguageError("the text is too long", hint=f"at most {MAX_CHARACTERS:,} characters")
     if "\0" in text:
-        raise LanguageError("the text has a NUL character in it", text=text, offset=text.index("\0"))
+        raise LanguageError("the text contains a NUL character", text=text, offset=text.index("\0"))
     try:
         text.isascii() or text.encode()
     except UnicodeEncodeError as error:
         readable = text.encode(errors="replace").decode()
         raise LanguageError(
-            "the text has half a character in it", text=readable, offset=error.start
+            "the text contains an incomplete character", text=readable, offset=error.start
         ) from error
 
 
 def _pattern(text: str) -> re.Pattern[str]:
+    if "/" in text and _MATCHES.search(text):
+        return _WITH_REGEXES
     return _WITH_TEMPLATES if "<" in text else _PLAIN
+
+
+def _with_lone_quote(tokens: list[str]) -> list[str]:
+    """The tokens, the last as a quote alone if it begins with one that is never closed: its end was looked for once."""
+    for place in range(max(len(tokens) - 2, 0), len(tokens)):
+        token = tokens[place]
+        if token[:1] in _CLOSING and (len(token) < 2 or token[-1] != _CLOSING[token[0]]):
+            tokens[place] = token[0]
+    return tokens
 
 
 def offset_of(text: str, place: int) -> int:

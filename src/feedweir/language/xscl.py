@@ -6,23 +6,27 @@ the braces (`x1//author = x4//author`) becomes a branch of the block's pattern w
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import Literal
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-from feedweir.language.paths import binding, path, step_of, steps, variables_of, with_child
-from feedweir.language.predicates import PatternNode
-from feedweir.language.statements import BlockJoin, Named, PathBlock, Xscl
+from feedweir.language.literals import name, window
+from feedweir.language.queries import BlockJoin, Named, PathBlock, Xscl
 from feedweir.language.tokens import Cursor
-from feedweir.language.values import name, window
+from feedweir.language.tree_patterns import binding, path, step_of, steps, variables_of, with_child
+from feedweir.plan.construction import HOLE
+from feedweir.plan.predicates import PatternNode
 
-HOLE = re.compile(r"\{\s*\$?([^{}\s]+)\s*\}")
-"""Where a value goes in a SELECT template."""
 _ANY_DOCUMENT = PatternNode("/", "*")
 _AXES = ("/", "//")
 _JOINS = ("join", "followed")
+_OTHER_COMPARISONS = ("!=", "<>", "<", "<=", ">", ">=")
+_ONLY_EQUAL = (
+    "a join finds documents by what is equal in them: x = y; what is compared with a constant goes into a block:"
+    " //item[price < 10]"
+)
+_WINDOW_FOLLOWS = "the window comes next: {x2 = x5, 30 days}"
 
 
 def braced(c: Cursor) -> Xscl:
@@ -93,7 +97,7 @@ def _checked(c: Cursor, select: Template, body: PathBlock | BlockJoin) -> str:
         if hole[1] not in known:
             at = select.token + 2 * number if select.is_list else select.token
             within = 0 if select.is_list else select.start + hole.start(1)
-            message = f"SELECT names `{hole[1]}`, which nothing binds"
+            message = f"SELECT uses `{hole[1]}`, which is not bound"
             raise c.error(message, at=at, within=within, hint=_known(known))
     if problem := _xml_problem(select.text):
         message, place = problem
@@ -110,7 +114,7 @@ def _checked(c: Cursor, select: Template, body: PathBlock | BlockJoin) -> str:
 def _xml_problem(template: str) -> tuple[str, int] | None:
     """What keeps a template from being XML, and where."""
     if "<!" in template:
-        return "it has a comment or a declaration", template.index("<!")
+        return "it contains a comment or a declaration", template.index("<!")
     try:
         ElementTree.fromstring(HOLE.sub("x", template))
     except ElementTree.ParseError as problem:
@@ -191,7 +195,7 @@ def _check_distinct(c: Cursor, left: PathBlock | BlockJoin, right: PathBlock, en
     if len(set(names)) < len(names):
         label = next(label for label in names if names.count(label) > 1)
         at = max(place for place in range(1, end) if _binds(c, place, label))
-        raise c.error(f"two steps are called `{label}`", at=at, hint="give each its own variable")
+        raise c.error(f"two steps have the variable `{label}`", at=at, hint="give each its own variable")
 
 
 def _binds(c: Cursor, place: int, label: str) -> bool:
@@ -207,6 +211,8 @@ def _conditions(
     lefts, rights = variables_in(left), variables_of(right.pattern)
     while _is_condition(c):
         start = c.at
+        if c.words[c.at + 1] in _OTHER_COMPARISONS:
+            raise c.error(f"documents are not joined by `{c.words[c.at + 1]}`", at=c.at + 1, hint=_ONLY_EQUAL)
         one, is_left, left, right = _side(c, left, right, lefts, rights)
         c.expect("=", hint="XSCL joins by equality")
         other, is_also_left, left, right = _side(c, left, right, lefts, rights)
@@ -215,13 +221,15 @@ def _conditions(
             raise c.error(f"`{one}` and `{other}` are on the same side of the join", at=start, hint=hint)
         equalities.append((one, other) if is_left else (other, one))
         if not c.accept("and"):
-            c.expect(",", hint="the window follows: {x2 = x5, 30 days}")
+            is_or = c.words[c.at] == "or"
+            hint = "either of two joins: from (xscl { … } | xscl { … })" if is_or else _WINDOW_FOLLOWS
+            c.expect(",", hint=hint)
             break
     return left, right, tuple(equalities)
 
 
 def _is_condition(c: Cursor) -> bool:
-    return c.words[c.at + 1] in ("=", *_AXES, ".", "[", "==")
+    return c.words[c.at + 1] in ("=", *_AXES, ".", "[", "==", *_OTHER_COMPARISONS)
 
 
 def _side(
@@ -232,7 +240,7 @@ def _side(
     label = binding(c)
     is_left = label in lefts
     if not is_left and label not in rights:
-        raise c.error(f"nothing binds `{label}`", at=start, hint=_known(lefts + rights))
+        raise c.error(f"`{label}` is not bound", at=start, hint=_known(lefts + rights))
     if c.words[c.at] not in ("/", "//", ".", "["):
         return label, is_left, left, right
     c.accept(".")
@@ -255,7 +263,11 @@ def _relative(c: Cursor) -> PatternNode:
     start = c.at
     branch = steps(c, "", _END)
     if variables_of(branch) != [_END]:
-        raise c.error("variables are bound in the blocks", at=start, hint="leave out `->` inside the braces")
+        raise c.error(
+            "variables cannot be bound inside the braces",
+            at=start,
+            hint="bind them in the blocks, and leave out `->` here",
+        )
     return branch
 
 
@@ -324,4 +336,4 @@ def variables_in(body: PathBlock | BlockJoin) -> list[str]:
 
 
 def _known(names: list[str]) -> str:
-    return f"bound here: {', '.join(names)}" if names else "bind a step by `->x1`"
+    return f"bound here: {', '.join(names)}" if names else "bind a step with `->x1`"

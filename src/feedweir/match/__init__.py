@@ -1,23 +1,21 @@
 """Which subscriptions an item satisfies: all of them compiled into one set, run once per batch."""
 
-from feedweir.match.changes import (
+from feedweir.match.atom_shares import Frequencies
+from feedweir.match.counters import Counters, Tally
+from feedweir.match.index.query_formulas import Note
+from feedweir.match.matches import Matches, Span, Work
+from feedweir.match.meaning.explanations import Explanation
+from feedweir.match.sets.compiled_set import CompiledSet, compile_set
+from feedweir.match.sets.query_store import KeywordQueries
+from feedweir.match.sets.segments import SegmentedSet
+from feedweir.match.sets.set_changes import (
     PreparedMerge,
     apply_changes,
     is_worth_merging,
-    merge,
     prepare_merge,
+    queries_of,
 )
-from feedweir.match.compiled import CompiledSet, compile_set
-from feedweir.match.counters import Counters, Tally
-from feedweir.match.explain import Explanation
-from feedweir.match.formulas import Note
-from feedweir.match.matches import Matches, Span, Work
-from feedweir.match.opening import open_set
-from feedweir.match.segments import SegmentedSet
-from feedweir.match.selectivity import Frequencies
-from feedweir.match.store import KeywordQueries
-from feedweir.match.versions import (
-    create_segmented,
+from feedweir.match.sets.set_versions import (
     forget_merge,
     open_version,
     prune,
@@ -41,14 +39,12 @@ __all__ = [
     "Work",
     "apply_changes",
     "compile_set",
-    "create_segmented",
     "forget_merge",
     "is_worth_merging",
-    "merge",
-    "open_set",
     "open_version",
     "prepare_merge",
     "prune",
+    "queries_of",
     "verify_version",
     "versions_of",
     "write_version",

@@ -1,30 +1,37 @@
-"""The atoms that every predicate reduces to: what can be said of an item once, for all queries that ask.
+"""What predicates reduce to: atoms and conditions, each evaluated once for all queries that contain it.
 
-Words, prefixes, values, segments and tree patterns are enumerated: an item lists those it satisfies, so a query can be
-found by them. Phrases and intervals are tested on candidates. What is left is asked of `meaning`.
+An atom is listed for each item that satisfies it, so queries can be found by it; the families (`families.py`) have the
+classes of their own atoms. A condition (a phrase, an interval, a question) is tested on candidates only: by the kernel,
+or, for `Ask`, by `meaning`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeGuard
 
-from feedweir.plan.predicates import DatePart, Predicate, TreePattern
+from feedweir.plan.predicates import DatePart, Predicate
 
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 
 
+class Atom:
+    """The base of all atoms: frozen values, equal when they ask the same."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Word:
-    """A word stands in an attribute, or anywhere in the item's text (`scope` None)."""
+class Word(Atom):
+    """A word occurs in an attribute, or anywhere in the item's text (`scope` None)."""
 
     scope: str | None
     word: str
 
 
 @dataclass(frozen=True, slots=True)
-class Prefix:
-    """A word that opens so stands there."""
+class Prefix(Atom):
+    """A word that starts with the prefix occurs there."""
 
     scope: str | None
     prefix: str
@@ -32,49 +39,17 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Two or more words stand next to each other; `is_prefix` when the last one need only open so."""
+    """Two or more words occur next to each other; with `is_prefix` the last one need only start so."""
 
     scope: str | None
     words: tuple[str, ...]
     is_prefix: bool = False
 
     def parts(self) -> tuple[Word | Prefix, ...]:
-        """The words that must be there for the phrase to be there."""
+        """The words without which the phrase cannot occur."""
         *head, last = self.words
         end = Prefix(self.scope, last) if self.is_prefix else Word(self.scope, last)
         return (*(Word(self.scope, word) for word in head), end)
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """The item came from one of these sources."""
-
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Equal:
-    """A value of the attribute is this folded string."""
-
-    attribute: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class EqualNumber:
-    """A value of the attribute is a text that reads as this number."""
-
-    attribute: str
-    number: float
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A link of the attribute: is this URL, continues it (`opening`), leads to this host, or to it or below it."""
-
-    attribute: str
-    kind: Literal["url", "opening", "host", "domain"]
-    value: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +57,7 @@ class Axis:
     """A number that an item has at most one of: a time in microseconds, a part of it, the time since arrival.
 
     Of values that are read as numbers or compared as texts it is the place of the greatest or of the least: some value
-    lies above a bound when the greatest does. On the axis of `each` an item has the places of all its values.
+    lies above a bound when the greatest does. On an axis with the end `each`, an item has the places of all its values.
     """
 
     attribute: str
@@ -110,25 +85,6 @@ class Ordered:
     text: str
 
 
-SEVERAL = 0
-"""The node, above the root, of items that have more than one place on an axis of `each`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """The number lies in one node of the segment tree over the bounds that queries name on its axis."""
-
-    axis: Axis
-    node: int
-
-
-@dataclass(frozen=True, slots=True)
-class Tree:
-    """The item's XML has this pattern."""
-
-    pattern: TreePattern
-
-
 @dataclass(frozen=True, slots=True)
 class Ask:
     """What only `meaning` can decide."""
@@ -137,9 +93,13 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
-    """Satisfied by every item: what queries without a positive atom are found by."""
+class Every(Atom):
+    """Satisfied by every item: finds the queries that no other atom finds."""
 
 
-Enumerated: TypeAlias = Word | Prefix | Origin | Equal | EqualNumber | Link | Segment | Tree | Every
-Leaf: TypeAlias = Enumerated | Phrase | Within | Ordered | Ask
+Condition: TypeAlias = Phrase | Within | Ordered | Ask
+Leaf: TypeAlias = Atom | Condition
+
+
+def is_atom(formula: object) -> TypeGuard[Atom]:
+    return isinstance(formula, Atom)

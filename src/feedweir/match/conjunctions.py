@@ -1,7 +1,7 @@
 """A formula as conjunctions, each found by positive atoms and verified by the rest.
 
-A conjunction of disjunctions is never multiplied out: it is found by its most selective disjunction and the others are
-verified on what that finds, so a query has at most as many conjunctions as it has leaves, whatever its shape.
+A conjunction of disjunctions is never multiplied out: its most selective disjunction finds it and the others are
+verified on the candidates, so a query has at most as many conjunctions as it has leaves, whatever its shape.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from math import comb
 from typing import TypeAlias
 
-from feedweir.match.atoms import Ask, Enumerated, Ordered, Phrase, Within
+from feedweir.match.atoms import Ask, Atom, Ordered, Phrase, Within
 from feedweir.match.formula import All, AnyOf, Count, Formula, Without
 
-Probability: TypeAlias = Callable[[Enumerated], float]
+Probability: TypeAlias = Callable[[Atom], float]
 
 
 @dataclass(frozen=True, slots=True)
 class Conjunction:
     """All of `atoms`, and all of `rest`; without atoms it can only be tried on every item."""
 
-    atoms: tuple[Enumerated, ...]
+    atoms: tuple[Atom, ...]
     rest: tuple[Formula, ...] = ()
 
 

@@ -1,12 +1,12 @@
-"""What each subscription cost and brought: hits, candidates and the last hit, adding up to the totals."""
+"""Counters for each subscription: hits, candidates and the last hit. They add up to the totals."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 import numpy as np
-import pyarrow as pa
 
+from feedweir.items.columns import Batch
 from feedweir.match.arrays import Array
 from feedweir.match.matches import Matches
 
@@ -23,7 +23,7 @@ class Tally:
 
 @dataclass(slots=True)
 class Counters:
-    """Gathers while batches are matched; the cost of a query is how often it was a candidate."""
+    """Collects counts while batches are matched; the cost of a query is how often it was a candidate."""
 
     _parts: list[Tally] = field(default_factory=list)
 
@@ -31,7 +31,7 @@ class Counters:
         """Candidates of queries; a key may be there several times."""
         self._add(keys, np.zeros_like(costs), costs, np.full(len(keys), -1, np.int64))
 
-    def add_hits(self, matches: Matches, items: pa.RecordBatch) -> None:
+    def add_hits(self, matches: Matches, items: Batch) -> None:
         seqs = items.column("seq").to_numpy(zero_copy_only=False)
         ones = np.ones(len(matches), np.int64)
         self._add(matches.keys, ones, np.zeros_like(ones), seqs[matches.rows])

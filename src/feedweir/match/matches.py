@@ -1,4 +1,4 @@
-"""What a matcher answers."""
+"""The answer of a matcher."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from feedweir.match.factored import Observed
-from feedweir.match.pair_kernels import merge_pairs
+from feedweir.match.index.filter_forest import Observed
+from feedweir.match.matching.pair_kernels import merge_pairs
 
 Ints: TypeAlias = npt.NDArray[np.int32]
 Longs: TypeAlias = npt.NDArray[np.int64]
@@ -18,7 +18,7 @@ Longs: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What an answer cost: atoms tested, conjunctions reached, checks run, questions asked of `meaning`."""
+    """The cost of an answer: atoms tested, conjunctions reached, checks run, pairs verified by `meaning`."""
 
     tests: int = 0
     candidates: int = 0
@@ -45,9 +45,9 @@ class Matches:
     keys: Longs
     work: Work = Work()
     failures: tuple[tuple[int, str], ...] = ()
-    """(key, what went wrong) of queries that could not be judged; the others were."""
+    """(key, what went wrong) of queries that could not be evaluated; the others were."""
     observed: tuple[Observed, ...] = ()
-    """What was counted on a sample, where one was taken."""
+    """What was counted on sampled rows."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -58,7 +58,7 @@ NOTHING = Matches(np.empty(0, np.int32), np.empty(0, np.int64))
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where a clause found what it wanted: characters `start` to `end` of a value of an attribute."""
+    """Where a clause matched: characters `start` to `end` of a value of an attribute."""
 
     attribute: str
     value: int

@@ -12,8 +12,8 @@ Rates are items a second, memory is items, and work is in evaluations of a const
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from feedweir.errors import FeedweirError
 from feedweir.optimize.selectivity import predicate_share
@@ -34,55 +34,92 @@ from feedweir.plan.nodes import (
     WindowSpec,
 )
 from feedweir.plan.predicates import JoinAnd, JoinNot, JoinOr, JoinPredicate, Predicate
+from feedweir.plan.walk import inputs_of, postorder
 
 CONSTANT = 1.0
 RELATES_SHARE = 0.01
-"""The chance that two items relate, until it is measured."""
+"""The chance that two items relate, as long as nothing was counted."""
+PRIOR_TRIED = 20.0
+"""How many imagined items stand behind the share that is assumed of a join before any item was joined."""
 PATTERN_SHARE = 0.1
-"""The chance that an item has a tree pattern, until it is measured."""
+"""What share of documents have a tree pattern, as long as nothing was counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What an operator does: `rate` out, `memory` held, `work` a second; the last two of its inputs included.
-
-    `statistics` describe the items that flow, as far as they come from one source or a mixture of several.
-    """
+    """What comes out of a plan, and what that costs."""
 
     rate: float
+    """Items a second."""
     memory: float
     work: float
+    """A second, of the operator and all below it."""
     statistics: SourceStatistics
+    """Of the items that come out, as far as it is known."""
     size: float = 0.0
-    """Of a window: the items in it."""
+    """Items in the window, for a window."""
 
 
-def flow_of(node: Node, sources: Mapping[str, SourceStatistics]) -> Flow:
-    """What a plan costs by the statistics of its sources; unknown sources publish nothing."""
+@dataclass(frozen=True, slots=True)
+class JoinCounts:
+    """What was counted of a join; older items weigh less."""
+
+    tried: float
+    """Items that were looked for partners of."""
+    kept: float
+    """Those that had one."""
+    pairs: float
+
+    def share(self, assumed: float) -> float:
+        """The share of items that have a partner; with few tried, pulled towards what is assumed."""
+        return (self.kept + PRIOR_TRIED * assumed) / (self.tried + PRIOR_TRIED)
+
+
+Counted = Callable[[AnnotationJoin], JoinCounts | None]
+"""What was counted of a join of the plan; None when nothing was."""
+
+
+def flows_of(root: Node, sources: Mapping[str, SourceStatistics], counted: Counted) -> dict[int, Flow]:
+    """What comes out of every node of a plan, by `id`, and what it costs by what is known of sources and joins.
+
+    Unknown sources publish nothing.
+    """
+    flows: dict[int, Flow] = {}
+    for node in postorder(root):
+        inputs = [flows[id(input)] for input in inputs_of(node)]
+        flows[id(node)] = _flow(node, inputs, sources, counted)
+    return flows
+
+
+def _flow(node: Node, inputs: list[Flow], sources: Mapping[str, SourceStatistics], counted: Counted) -> Flow:
     match node:
         case Source(name):
             known = sources.get(name, SourceStatistics())
             return Flow(known.rate, 0.0, 0.0, known)
-        case Filter(input, predicate):
-            return filtered(flow_of(input, sources), predicate)
-        case Union(inputs):
-            return united([flow_of(input, sources) for input in inputs])
-        case Window(input, spec):
-            return windowed(flow_of(input, sources), spec)
-        case AnnotationJoin(_, primary, window, predicate):
-            return joined(flow_of(primary, sources), flow_of(window, sources), join_share(predicate))
-        case Distinct(_, input, spec, predicate):
-            inner = flow_of(input, sources)
-            kept = joined(inner, windowed(inner, spec), join_share(predicate))
-            return Flow(inner.rate, kept.memory, kept.work, inner.statistics)
-        case Block(input):
-            inner = flow_of(input, sources)
-            return Flow(
-                PATTERN_SHARE * inner.rate, inner.memory + CONSTANT, inner.work + inner.rate, inner.statistics
+        case Filter(_, predicate):
+            return filtered(inputs[0], predicate)
+        case Union():
+            return united(inputs)
+        case Window(_, spec):
+            return windowed(inputs[0], spec)
+        case AnnotationJoin(_, _, _, predicate):
+            primary, window = inputs
+            assumed = chance_of_any(join_share(predicate), window.size)
+            counts = counted(node)
+            return joined(primary, window, assumed if counts is None else counts.share(assumed))
+        case Distinct(_, _, spec, predicate):
+            window = windowed(inputs[0], spec)
+            again = joined(inputs[0], window, chance_of_any(join_share(predicate), window.size))
+            return replace(again, rate=inputs[0].rate - again.rate)
+        case Block():
+            rate = PATTERN_SHARE * inputs[0].rate
+            return replace(
+                inputs[0], rate=rate, memory=inputs[0].memory + CONSTANT, work=inputs[0].work + inputs[0].rate
             )
-        case PatternJoin(_, left, right, equalities, window):
-            kept = windowed(flow_of(left, sources), window)
-            return joined(flow_of(right, sources), kept, RELATES_SHARE ** len(equalities))
+        case PatternJoin(_, _, _, equalities, spec):
+            left, right = inputs
+            window = windowed(left, spec)
+            return joined(right, window, chance_of_any(RELATES_SHARE ** len(equalities), window.size))
         case Feed(name):
             raise FeedweirError(f"virtual feed `{name}` has no cost of its own", hint="expand it first")
 
@@ -111,9 +148,9 @@ def windowed(flow: Flow, spec: WindowSpec) -> Flow:
 
 
 def joined(primary: Flow, window: Flow, share: float) -> Flow:
-    """`share` is the chance that two items relate; an item passes when one of the window's does."""
+    """`share` is that of items which have a partner in the window."""
     return Flow(
-        rate=primary.rate * chance_of_any(share, window.size),
+        rate=primary.rate * share,
         memory=primary.memory + window.memory + CONSTANT,
         work=primary.work + window.work + primary.rate * window.size,
         statistics=primary.statistics,

@@ -8,9 +8,11 @@ percent: so it is the estimate of a fresh one.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
-from feedweir.optimize.maintain import LivePlan
-from feedweir.optimize.registry import Run
+from feedweir.optimize.clause_registry import Run
+from feedweir.optimize.live_plan import LivePlan
+from feedweir.optimize.statistics import HALF_LIFE_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,30 @@ class Drift:
 class ReplanPolicy:
     threshold: float = 0.1
     """The excess from which on a new plan is worth a thought: twice what the estimate errs."""
-    horizon_s: float = 3_600.0
-    """The time in which a new plan must earn what making it takes."""
+    horizon_s: float = HALF_LIFE_S
+    """The time in which a new plan must earn what making it takes: as long as what it goes by is believed."""
+    time_share: float = 0.001
+    """The share of the time since the last plan that making one may take even if it earns less."""
     min_interval_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How the plan of a source in force stands beside a fresh one, and why no new one is made."""
+
+    source: str
+    made_at: datetime
+    made_because: str
+    threshold: float
+    drift: Drift | None = None
+    """None before it was looked at."""
+    judged_at: datetime | None = None
+    waits_because: str = ""
+    """Empty when a new plan should be made."""
+
+    @property
+    def is_stale(self) -> bool:
+        return self.drift is not None and not self.waits_because
 
 
 def in_force(plan: LivePlan) -> InForce:
@@ -62,26 +85,36 @@ def cost_in_force(plan: LivePlan, kept: InForce) -> float:
 
 
 def drift_of(plan: LivePlan, kept: InForce) -> Drift:
-    """Compare what is in force with the live plan, improved."""
+    """Compare what is in force with the live plan, improved; a fresh one is at least as good as what is in force."""
     plan.improve()
-    return Drift(cost_in_force(plan, kept), plan.cost)
+    cost = cost_in_force(plan, kept)
+    return Drift(cost, min(cost, plan.cost))
 
 
-def should_replan(
+def reason_to_wait(
     drift: Drift,
     *,
     rate: float,
     filter_s: float,
-    planning_s: float,
+    making_s: float,
     since_s: float,
     policy: ReplanPolicy = ReplanPolicy(),  # noqa: B008 - a frozen value
-) -> bool:
-    """Whether a new plan is expected to earn its making.
+) -> str:
+    """Why no new plan should be made; empty when one should.
 
-    `rate` is the source's items a second, `filter_s` what evaluating a filter takes, `planning_s` what planning
-    took the last time, `since_s` how long ago that was.
+    `rate` is the source's items a second, `filter_s` what evaluating a filter takes, `making_s` what planning it and
+    compiling the set anew takes, `since_s` how long ago the last plan was made.
     """
+    if drift.excess <= policy.threshold:
+        return "it costs little more than a new one"
     if since_s < policy.min_interval_s:
-        return False
+        return (
+            f"the last one was made {since_s:.0f} s ago; at most one is made in {policy.min_interval_s:.0f} s"
+        )
     saved_s = (drift.cost - drift.fresh_cost) * rate * filter_s * policy.horizon_s
-    return drift.excess > policy.threshold and saved_s > planning_s
+    if making_s <= max(saved_s, policy.time_share * since_s):
+        return ""
+    return (
+        f"making one takes {making_s:.4g} s and would save {saved_s:.2g} s in {policy.horizon_s / 86_400:.3g} days; "
+        f"it will be made when the last one is {making_s / policy.time_share:.0f} s old"
+    )

@@ -1,8 +1,13 @@
 """Kernels that find the nodes of a subsumption graph and which of them subsume which.
 
-A node is a set of clauses, kept as a sorted run in one flat array. Node 0 is `true`, the empty set; nodes 1
-… T are the distinct predicates; those after T are candidates, subsets of predicates. Sets are interned in a
-hash table that compares them in full, so that no collision can ever join two predicates.
+A node is a set of clauses, kept as a sorted run in one flat array. Node 0 is `true`, the empty set; nodes 1 … T are the
+distinct predicates; those after T are candidates, subsets of predicates. Sets are interned in a hash table that
+compares them in full, so that no collision can ever join two predicates.
+
+    predicates a∧b, a∧b∧c          node:     0    1     2       3    4     ...
+                                   clauses: |   |a b |a b c  |a   |b    | ...
+                                   starts:   0   0    2       5    6     ...   node n is clauses[starts[n]:starts[n+1]]
+    table (power of two, half empty): slot hash(set) → node, or EMPTY; collisions go to the next slot
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -68,10 +73,11 @@ def intern_sets(
 ) -> tuple[Any, Any, Any, Any, int]:
     """Number every predicate, then every subset of the usable clauses of each distinct one.
 
-    Answers (starts, clauses, table, node of each predicate, T). Of a predicate with more than `max_width`
-    usable clauses the most used ones are taken: `usable` is how many predicates a clause can serve, and less
-    than 2 serves nothing.
+    Returns (starts, clauses, table, node of each predicate, T). Of a predicate with more than `max_width` usable
+    clauses the most used ones are taken: `usable` is how many predicates a clause can serve, and less than 2 serves
+    nothing.
     """
+    # Node 0 is the empty set.
     predicates = predicate_starts.size - 1
     starts = np.empty(1024, np.int64)
     clauses = np.empty(4096, np.int32)
@@ -80,6 +86,7 @@ def intern_sets(
     starts[1] = 0
     count = 1
     table[_find(table, starts, clauses, clauses[:0], 0)] = 0
+    # Nodes 1 … T: the distinct predicates. Arrays and table grow by doubling.
     node_of = np.empty(predicates, np.int32)
     for predicate in range(predicates):
         run = predicate_clauses[predicate_starts[predicate] : predicate_starts[predicate + 1]]
@@ -99,6 +106,7 @@ def intern_sets(
                 slot = _find(table, starts, clauses, run, run.size)
         node_of[predicate] = table[slot]
     terminals = count - 1
+    # Nodes after T: every proper subset of a predicate's usable clauses, by the bits of a mask.
     kept = np.empty(max_width, np.int32)
     subset = np.empty(max_width, np.int32)
     for node in range(1, terminals + 1):
@@ -168,12 +176,15 @@ def link_nodes(
     max_width: int,
     max_closure: int,
 ) -> tuple[Any, Any]:
-    """For nodes `first` … `last` that are wanted: the wanted nodes, `true` apart, that subsume them (as
-    runs).
+    """For nodes `first` … `last` that are wanted: the wanted nodes, except `true`, that subsume them (as runs).
 
-    A node subsumes another when each of its clauses is a clause of the other or weaker than one. All subsets
-    of a node's own clauses are tried, and of its closure the single clauses and, up to `max_closure` clauses,
-    the pairs.
+    A node subsumes another when each of its clauses is a clause of the other or weaker than one. All subsets of a
+    node's own clauses are tried, and of its closure the single clauses and, up to `max_closure` clauses, the pairs.
+
+        starts, clauses, table         the nodes, as `intern_sets` returned them
+        weaker[weaker_starts[c]:…]     the clauses that clause c implies
+        wanted[n]                      whether node n is looked for, and as a result
+        found[ends[i]:ends[i + 1]]     what subsumes node first + i
     """
     ends = np.zeros(last - first + 2, np.int64)
     found = np.empty(4096, np.int32)
@@ -191,12 +202,14 @@ def link_nodes(
         room = (1 << width) + reach * reach
         while total + room > found.size:
             found = _grown(found, found.size * 2)
+        # The subsets of its own clauses.
         for mask in range(1, 1 << width):
             taken = _take(kept, width, mask, subset)
             other = table[_find(table, starts, clauses, subset, taken)]
             if other > 0 and other != node and wanted[other]:
                 found[total] = other
                 total += 1
+        # Single clauses and pairs of its closure, one of which is not its own.
         own = run.size
         for one in range(reach):
             for two in range(one, reach):
@@ -295,11 +308,9 @@ def _lift_of(run: Any, pair_keys: Any, pair_lifts: Any) -> float:
 
 @njit(cache=True)
 def make_consistent(selectivity: Any, above_starts: Any, above: Any) -> None:
-    """Lower every estimate to those of the nodes that subsume it: what implies another cannot hold more
-    often.
+    """Lower every estimate to those of the nodes that subsume it: what implies another cannot hold more often.
 
-    Weaker nodes are read as they were estimated, and `above` is transitive, so one pass in any order is
-    enough when the results are written apart.
+    Weaker nodes are read as they were estimated, and `above` is transitive, so one pass in any order is enough.
     """
     estimated = selectivity.copy()
     for node in range(selectivity.size):

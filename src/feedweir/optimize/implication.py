@@ -1,9 +1,10 @@
-"""When one atom implies another, whatever the item: sound always, complete for the cases named here.
+"""When one atom implies another of its kind, whatever the item: sound always, complete for the cases named here.
 
-- words: a phrase implies its parts, a word every prefix of it; in an attribute of the text implies in the
-whole item - comparisons of the same attribute: by the order of their values, `=` implies every range around
-it - links: a URL implies what it continues, its host and the domains above; one of some URLs implies what all
-of them do - sources: by inclusion; similarity: by threshold; graph patterns: by inclusion of triples
+- words: a phrase implies its parts, a word every prefix of it; in an attribute of the text implies in the whole item
+- comparisons of the same attribute: by the order of their values, `=` implies every range around it
+- links: a URL implies what it continues, its host and the domains above; one of some URLs implies what all of them do
+- sources: by inclusion; similarity: by threshold; graph patterns: by containment, their constraints included
+- tree patterns: `tree_containment.py`
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from datetime import UTC, datetime, timedelta
 
 from feedweir.items.attributes import WHOLE_TEXT, attribute_named
 from feedweir.items.links import canonical_url, domains_of, host_of, is_host, openings_of
-from feedweir.items.text import fold, words
+from feedweir.match.graphs.graph_containment import contains
+from feedweir.optimize.graph_names import is_part_of, may_contain
 from feedweir.plan.predicates import (
-    Atom,
     Compare,
     Contains,
     Extends,
@@ -26,6 +27,7 @@ from feedweir.plan.predicates import (
     Similar,
     Term,
 )
+from feedweir.text.analyser import fold, words
 
 _MICROSECOND = timedelta(microseconds=1)
 _YEAR_ONE = datetime(1, 1, 1, tzinfo=UTC)
@@ -33,43 +35,6 @@ _YEAR_ONE = datetime(1, 1, 1, tzinfo=UTC)
 LinkAtom = References | Extends | SharesLink
 Bound = tuple[str, int | float | str]
 """A value with its kind; only values of the same kind are ordered."""
-
-
-def atom_implies(one: Atom, other: Atom) -> bool:
-    """Whether every item that satisfies one atom satisfies the other."""
-    if one == other:
-        return True
-    match one, other:
-        case Contains(), Contains():
-            return _contains_implies(one, other)
-        case Compare(), Compare():
-            return _compare_implies(one, other)
-        case Similar(), Similar():
-            same = canonical(one.attribute) == canonical(other.attribute)
-            return (
-                same and one.threshold >= other.threshold and set(words(one.text)) == set(words(other.text))
-            )
-        case ((References() | Extends() | SharesLink()), (References() | Extends() | SharesLink())):
-            return link_attribute(one) == link_attribute(other) and _links_imply(one, other)
-        case FromFeeds(), FromFeeds():
-            return set(one.names) <= set(other.names)
-        case GraphPattern(), GraphPattern():
-            fewer = set(other.triples) <= set(one.triples)
-            return fewer and set(other.constraints) <= set(one.constraints)
-        case _:
-            return False
-
-
-def atoms_exclude(one: Atom, other: Atom) -> bool:
-    """Whether no item satisfies both. An attribute with several values can satisfy contrary comparisons."""
-    match one, other:
-        case FromFeeds(), FromFeeds():
-            return set(one.names).isdisjoint(other.names)
-        case Compare(), Compare():
-            is_order = "!=" not in (one.op, other.op) and _is_single(one.attribute)
-            return is_order and _comparable(one, other) and _apart(one, other)
-        case _:
-            return False
 
 
 def canonical(attribute: str | None) -> str | None:
@@ -94,7 +59,7 @@ def link_attribute(atom: LinkAtom) -> str:
 # Words
 
 
-def _contains_implies(one: Contains, other: Contains) -> bool:
+def contains_implies(one: Contains, other: Contains) -> bool:
     """Any `at_least` terms of one leave at most the unmatched ones out of what they imply of the other."""
     name = canonical(other.attribute)
     if name != canonical(one.attribute) and not (name is None and is_in_whole_text(one.attribute)):
@@ -142,8 +107,14 @@ def _matched(edges: list[list[bool]]) -> int:
 # Values
 
 
-def _compare_implies(one: Compare, other: Compare) -> bool:
+def compare_implies(one: Compare, other: Compare) -> bool:
     return "!=" not in (one.op, other.op) and _comparable(one, other) and _within(one, other)
+
+
+def comparisons_exclude(one: Compare, other: Compare) -> bool:
+    """An attribute with several values can satisfy contrary comparisons."""
+    is_order = "!=" not in (one.op, other.op) and _is_single(one.attribute)
+    return is_order and _comparable(one, other) and _apart(one, other)
 
 
 def _comparable(one: Compare, other: Compare) -> bool:
@@ -231,7 +202,9 @@ def _is_single(attribute: str) -> bool:
 # Links
 
 
-def _links_imply(one: LinkAtom, other: LinkAtom) -> bool:
+def links_imply(one: LinkAtom, other: LinkAtom) -> bool:
+    if link_attribute(one) != link_attribute(other):
+        return False
     match one:
         case SharesLink(urls=urls):
             return all(_page_implies(url, other) for url in urls)
@@ -276,3 +249,24 @@ def _deeper_implies(url: str, wanted: str) -> bool:
     # Only past its host does a URL fix the host of whatever continues it.
     is_past_host = any(mark in canonical_url(url) for mark in "/?")
     return is_past_host and host_of(wanted) in domains_of(url)
+
+
+# Similarity, sources, graphs
+
+
+def similar_implies(one: Similar, other: Similar) -> bool:
+    is_same = canonical(one.attribute) == canonical(other.attribute)
+    return is_same and one.threshold >= other.threshold and set(words(one.text)) == set(words(other.text))
+
+
+def sources_imply(one: FromFeeds, other: FromFeeds) -> bool:
+    return set(one.names) <= set(other.names)
+
+
+def sources_exclude(one: FromFeeds, other: FromFeeds) -> bool:
+    return set(one.names).isdisjoint(other.names)
+
+
+def graph_implies(one: GraphPattern, other: GraphPattern) -> bool:
+    """Whatever the variables are called. What the constants or the words decide is not searched for."""
+    return may_contain(other, one) and (is_part_of(other, one) or contains(other, one))

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from itertools import combinations, islice
 from math import prod
 
-from feedweir.optimize.registry import ClauseRegistry, Run
+from feedweir.optimize.clause_registry import ClauseRegistry, Run
+from feedweir.optimize.factored_filters import MAX_CLOSURE
 from feedweir.optimize.selectivity import Selectivity, clause_lift, clause_share, lift_of
-from feedweir.optimize.vcb import MAX_CLOSURE
 
 TRUE: Run = ()
 MAX_NEAR = 256

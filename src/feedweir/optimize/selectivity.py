@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from feedweir.optimize.cnf import Clause, Cnf, Literal, clause_key, literal_key, to_cnf
+from feedweir.optimize.boolean_forms import Clause, Cnf, Literal, clause_key, literal_key, to_cnf
 from feedweir.optimize.subsumption import signed
 from feedweir.plan.predicates import And, AtLeast, Atom, Compare, Not, Or, Predicate
 

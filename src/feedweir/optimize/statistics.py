@@ -6,19 +6,19 @@ items in a fading memory; shares are derived.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from feedweir.plan.predicates import Atom
 
 HALF_LIFE_S = 7 * 86_400.0
+HALF_LIFE_ITEMS = 500.0
+"""Sampled items after which earlier ones count half: a share of 5 % is then known to within a sixth of itself."""
 PRIOR_ITEMS = 4.0
 """How many imagined items stand behind the share that is assumed of an atom before any item was seen."""
 PRIOR_SHARE = 0.05
 
 Pair = tuple[Atom, Atom]
-_Key = TypeVar("_Key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,41 +57,6 @@ class SourceStatistics:
 def pair_of(one: Atom, other: Atom) -> Pair:
     """Two atoms in the order of their text."""
     return (one, other) if repr(one) <= repr(other) else (other, one)
-
-
-def observe(
-    known: SourceStatistics,
-    *,
-    items: int,
-    seconds: float,
-    atoms: Mapping[Atom, int],
-    pairs: Mapping[Pair, int] | None = None,
-    half_life_s: float = HALF_LIFE_S,
-) -> SourceStatistics:
-    """The statistics after a batch that took `seconds` to arrive; what it does not name was satisfied by
-    no item.
-    """
-    keep = 0.5 ** (seconds / half_life_s)
-    return replace(
-        known,
-        items=known.items * keep + items,
-        seconds=known.seconds * keep + seconds,
-        atoms=_faded(known.atoms, keep, atoms),
-        pairs=_faded(known.pairs, keep, pairs or {}),
-    )
-
-
-def _faded(known: Mapping[_Key, float], keep: float, new: Mapping[_Key, int]) -> dict[_Key, float]:
-    names = dict.fromkeys((*known, *new))
-    return {name: known.get(name, 0.0) * keep + new.get(name, 0) for name in names}
-
-
-def watch(known: SourceStatistics, atoms: Iterable[Atom], pairs: Iterable[Pair]) -> SourceStatistics:
-    """Count exactly these from now on: newly watched ones start at what is assumed, others are forgotten."""
-    new_atoms = {atom: known.atoms.get(atom, known.items * PRIOR_SHARE) for atom in atoms}
-    bare = replace(known, atoms=new_atoms, pairs={})
-    assumed = {pair: bare.share_of(pair[0]) * bare.share_of(pair[1]) * known.items for pair in pairs}
-    return replace(bare, pairs={pair: known.pairs.get(pair, assumed[pair]) for pair in assumed})
 
 
 def pairs_that_matter(uses: Mapping[Pair, int], known: SourceStatistics, *, most: int) -> tuple[Pair, ...]:

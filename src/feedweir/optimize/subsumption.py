@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from feedweir.optimize.booleans import simplify
-from feedweir.optimize.cnf import NEVER, Clause, Cnf, Literal, clause_key, is_large, to_cnf
-from feedweir.optimize.implication import atom_implies, atoms_exclude
+from feedweir.optimize.atom_relations import atom_implies, atoms_exclude
+from feedweir.optimize.boolean_forms import NEVER, Clause, Cnf, Literal, clause_key, is_large, simplify
 from feedweir.plan.predicates import And, AtLeast, Atom, Compare, Contains, Not, Or, Predicate
 
 
@@ -32,7 +31,7 @@ def literal_implies(one: Literal, other: Literal) -> bool:
 
 
 def _structure_implies(one: Predicate, other: Predicate) -> bool:
-    """Parts that stayed unexpanded, by what `and` and `or` mean; of very many nothing is told."""
+    """Parts that stayed unexpanded, by what `and` and `or` mean; of very many, none are kept."""
     if is_large(one) or is_large(other):
         return False
     match one, other:
@@ -74,15 +73,15 @@ def is_never(cnf: Cnf) -> bool:
     open_clauses = {clause for clause in cnf if len(clause) != 1}
     pending = [literal for clause in cnf if len(clause) == 1 for literal in clause]
     units: dict[str, list[Literal]] = {}
-    patience = _MOST_COMPARED
-    while pending and frozenset() not in open_clauses and patience > 0:
+    comparisons_left = _MOST_COMPARED
+    while pending and frozenset() not in open_clauses and comparisons_left > 0:
         unit = pending.pop()
         kind = _kind(unit)
         others = [other for each, some in units.items() if _may_contradict(kind, each) for other in some]
-        if any(_contradicts(unit, other) for other in others[:patience]):
+        if any(_contradicts(unit, other) for other in others[:comparisons_left]):
             return True
         units.setdefault(kind, []).append(unit)
-        patience -= len(others) + sum(map(len, open_clauses))
+        comparisons_left -= len(others) + sum(map(len, open_clauses))
         struck = {frozenset(x for x in clause if not _contradicts(unit, x)) for clause in open_clauses}
         pending += [literal for clause in struck if len(clause) == 1 for literal in clause]
         open_clauses = {clause for clause in struck if len(clause) != 1}
@@ -122,11 +121,6 @@ def _implies_clause(cnf: Cnf, clause: Clause) -> bool:
     if any(clause_implies(own, clause) for own in cnf):
         return True
     return is_never(cnf | {frozenset({negation(literal)}) for literal in clause})
-
-
-def implies(one: Predicate, other: Predicate) -> bool:
-    """Whether every item that satisfies one predicate satisfies the other, as far as this room can tell."""
-    return cnf_implies(to_cnf(one), to_cnf(other))
 
 
 def minimal_by_implication(clauses: Iterable[Clause]) -> list[Clause]:

@@ -1,8 +1,12 @@
-"""Kernels that choose which nodes of a subsumption graph a filter tree opens, and under which parent each
-stands.
+"""Kernels that choose which nodes of a subsumption graph a filter tree opens, and under which parent each stands.
 
-`parent` holds for every open node its parent; 0 is `true`. `above` lists, as runs, the nodes that subsume a
-node, and `below` those that it subsumes. A child of node p costs the selectivity of p.
+parent[n]                       the parent of an open node; 0 is `true`
+above[above_starts[n]:…]        the nodes that subsume node n
+below[below_starts[n]:…]        the nodes that node n subsumes
+selectivity[n]                  the share of items that satisfy it: what each of its children costs
+is_terminal[n], is_open[n]      whether it is a predicate, which is always open; whether it is in the tree
+first, following, before        the children of each node as a doubly linked list: first[p] is a child of p,
+                                following[n] and before[n] are its siblings, NONE ends the list
 """
 
 # mypy: disable-error-code="untyped-decorator, no-any-return"
@@ -32,6 +36,7 @@ def sweep(
     children = np.zeros(parent.size, np.int32)
     for candidate in order:
         start, end = below_starts[candidate], below_starts[candidate + 1]
+        # How many children of `true` it could take over.
         factorized = 0
         for at in range(start, end):
             node = below[at]
@@ -44,6 +49,7 @@ def sweep(
             is_better = (factorized - 1) - factorized * rate > EPSILON
         if not is_better:
             continue
+        # It takes them over; those that no longer pay are closed, and give it their children.
         is_open[candidate] = True
         parent[candidate] = 0
         for at in range(start, end):
@@ -77,11 +83,12 @@ def improve(
     parent: Any,
     max_rounds: int,
 ) -> int:
-    """Open and close single nodes, every open node under its best open parent, until no such move lowers the
-    cost.
+    """Open and close single nodes, every open node under its best open parent, until no such move lowers the cost.
 
-    Answers the number of moves. The cost never rises.
+    Returns the number of moves. The cost never rises. Arrays are as above; `candidates` may be opened and closed, and
+    `gains[i]` is what opening candidates[i] would save.
     """
+    # Every open node goes below its best open parent.
     nodes = parent.size
     first = np.full(nodes, NONE, np.int32)
     following = np.full(nodes, NONE, np.int32)
@@ -95,12 +102,14 @@ def improve(
     moves = 0
     gains = np.empty(candidates.size, np.float64)
     for _ in range(max_rounds):
+        # Close what no longer pays.
         moved = 0
         for candidate in candidates:
             if is_open[candidate] and not is_terminal[candidate]:
                 moved += _close(
                     candidate, above_starts, above, selectivity, is_open, parent, first, following, before
                 )
+        # Open what pays, the best first; a gain may have shrunk since it was estimated.
         for at in range(candidates.size):
             gains[at] = _gain(
                 candidates[at], above_starts, above, below_starts, below, selectivity, is_open, parent

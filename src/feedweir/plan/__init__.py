@@ -1,24 +1,16 @@
-"""The algebra as frozen nodes: built from statements, walked, explained."""
+"""The algebra as frozen nodes: predicates, operators, and ways to walk and rewrite them."""
 
-from feedweir.plan.build import build
-from feedweir.plan.expand import expand, feeds_in
-from feedweir.plan.explain import explain
-from feedweir.plan.flatten import Branch, branches, is_join_free
-from feedweir.plan.picture import dot, svg
+from feedweir.plan.expansion import expand, feeds_in
+from feedweir.plan.source_branches import Branch, branches
 from feedweir.plan.walk import inputs_of, map_inputs, postorder, rebuilt
 
 __all__ = [
     "Branch",
     "branches",
-    "build",
-    "dot",
     "expand",
-    "explain",
     "feeds_in",
     "inputs_of",
-    "is_join_free",
     "map_inputs",
     "postorder",
     "rebuilt",
-    "svg",
 ]

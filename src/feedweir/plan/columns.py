@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from feedweir.plan.predicate_wire import predicate_from_json, predicate_to_json
 from feedweir.plan.predicates import TRUE, And, Contains, Or, Predicate, Term
 from feedweir.plan.query import Query
-from feedweir.plan.wire import predicate_from_json, predicate_to_json
 
 SCHEMA = pa.schema(
     [
@@ -139,7 +139,7 @@ def batches_of(queries: Iterable[Query]) -> Iterator[pa.RecordBatch]:
 
 
 def query_of(row: dict[str, Any]) -> Query:
-    """The query of a row as Arrow tells it."""
+    """The query of a row of Arrow values."""
     if row["predicate"] is not None:
         predicate = predicate_from_json(row["predicate"])
     else:

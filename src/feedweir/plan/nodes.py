@@ -1,6 +1,6 @@
 """The algebra as frozen nodes: sources, filters, unions, windows, annotation joins and pattern joins.
 
-A node is a function from streams to a stream of elements; `docs/language.md` tells what each means.
+A node is a function from streams to a stream of elements; `docs/language.md` says what each means.
 """
 
 from __future__ import annotations
@@ -8,8 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from feedweir.language.predicates import JoinPredicate, Predicate, TreePattern
-from feedweir.language.windows import LastItems, TimeSpan, WindowSpec
+from feedweir.plan.predicates import JoinPredicate, Predicate, TreePattern
+from feedweir.plan.windows import LastItems, TimeSpan, WindowSpec
+
+EVERY_SOURCE = "*"
+"""The name that stands for all sources together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,7 @@ class PatternJoin:
 Node: TypeAlias = Source | Feed | Filter | Union | Window | AnnotationJoin | Distinct | Block | PatternJoin
 
 __all__ = [
+    "EVERY_SOURCE",
     "AnnotationJoin",
     "Block",
     "Distinct",

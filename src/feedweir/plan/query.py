@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from feedweir.language.predicates import Predicate
+from feedweir.plan.predicates import Predicate
 
 
 @dataclass(frozen=True, slots=True)

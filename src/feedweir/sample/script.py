@@ -49,6 +49,8 @@ class Channel:
     description: str
     period_s: int
     authors: tuple[str, ...] = ()
+    tells_like: str = ""
+    """The channel whose words it takes, as agencies do: with its templates it tells the same stories."""
     media: Literal["", "chart", "melody"] = ""
     has_html_titles: bool = False
     has_relative_links: bool = False
@@ -141,7 +143,7 @@ def modified(channel: Channel, now: datetime) -> datetime:
 
 
 def _draw(channel: Channel, number: int, slot: str, size: int) -> int:
-    return _hash(f"{channel.name}/{number}/{slot}") % size
+    return _hash(f"{channel.tells_like or channel.name}/{number}/{slot}") % size
 
 
 def _hash(key: str) -> int:

@@ -19,27 +19,28 @@ from pathlib import Path
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
-from feedweir.acquire.addresses import AddressRule
-from feedweir.acquire.aiohttp_transport import AiohttpTransport
-from feedweir.acquire.crawl import Crawler, CrawlOptions, CrawlReport, choose, hosts_of, share_of
-from feedweir.acquire.exchange import (
+from feedweir.acquire.fetch.addresses import AddressRule
+from feedweir.acquire.fetch.aiohttp_transport import AiohttpTransport
+from feedweir.acquire.fetch.crawl import Crawler, CrawlOptions, CrawlReport, choose, hosts_of, share_of
+from feedweir.acquire.fetch.exchange import (
     Agent,
     Exchange,
     Failed,
+    FetchLimits,
     FetchResult,
-    Limits,
     Reason,
     Request,
     Transport,
     TransportError,
 )
-from feedweir.acquire.fetch import Fetcher
-from feedweir.acquire.hosts import HostLedger, HostRules
-from feedweir.acquire.http_rules import host_of
-from feedweir.acquire.landing import LandingLog
-from feedweir.acquire.refresh.budget import Budget, Spending
-from feedweir.acquire.refresh.history import History
-from feedweir.acquire.refresh.state import SourceState
+from feedweir.acquire.fetch.fetcher import Fetcher
+from feedweir.acquire.fetch.hosts import HostLedger, HostRules
+from feedweir.acquire.fetch.http_rules import host_of
+from feedweir.acquire.refresh.request_budget import Budget, Spending
+from feedweir.acquire.refresh.source_history import History
+from feedweir.acquire.refresh.source_state import SourceState
+from feedweir.health.log_setup import log_in_worker
+from feedweir.logs.landing import LandingLog
 
 _log = logging.getLogger(__name__)
 
@@ -48,23 +49,24 @@ _UNBOUNDED = Budget(per_second=1e9)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
+class FetchOptions:
     """How tasks fetch."""
 
     landing: Path
     hosts: HostRules = field(default_factory=HostRules)
-    limits: Limits = field(default_factory=Limits)
+    limits: FetchLimits = field(default_factory=FetchLimits)
     agent: Agent = field(default_factory=Agent)
     allow_private: bool = False
+    log_level: str = ""
 
 
-class ExecutorLooks:
-    """Looks at sources in Spark tasks; what `keeper.fetching.Looker` asks for."""
+class ExecutorPoller:
+    """Polls sources in Spark tasks: a `Poller` of the fetch loop."""
 
     def __init__(
         self,
         session: SparkSession,
-        manner: Manner,
+        fetch_options: FetchOptions,
         ledger: HostLedger,
         *,
         tasks: int,
@@ -73,7 +75,7 @@ class ExecutorLooks:
     ) -> None:
         self.spending = Spending()
         self._session = session
-        self._manner = manner
+        self._fetch_options = fetch_options
         self._ledger = ledger
         self._tasks = max(tasks, 1)
         self._options = options
@@ -85,8 +87,8 @@ class ExecutorLooks:
     def under_way(self) -> int:
         return len(self._flying)
 
-    async def look(self, due: Sequence[SourceState], *, linger_s: float | None = None) -> CrawlReport:
-        """Hand due sources to tasks; the outcomes that are there after `linger_s`, of this look and earlier ones."""
+    async def poll(self, due: Sequence[SourceState], *, linger_s: float | None = None) -> CrawlReport:
+        """Hand due sources to tasks; the outcomes that are there after `linger_s`, of this poll and earlier ones."""
         chosen = self._chosen(due)
         if chosen:
             self._jobs.add(asyncio.create_task(self._job(chosen)))
@@ -121,10 +123,10 @@ class ExecutorLooks:
     async def _job(self, chosen: Sequence[SourceState]) -> tuple[FetchResult, ...]:
         shares = shares_of(chosen, self._tasks)
         try:
-            found = await asyncio.to_thread(fetch_shares, self._session, self._manner, shares)
+            found = await asyncio.to_thread(fetch_shares, self._session, self._fetch_options, shares)
         except Exception:
             # Whatever Spark raises: the executors were lost, and what they were asked for backs off.
-            _log.exception("a fetch job was lost")
+            _log.exception("a Spark job that fetched sources failed")
             found = {}
         results = tuple(found.get(state.source) or _lost(state, self._clock()) for state in chosen)
         for state, result in zip(chosen, results, strict=True):
@@ -147,37 +149,37 @@ class ExecutorLooks:
 
 
 @asynccontextmanager
-async def executor_looks(
+async def executor_poller(
     session: SparkSession,
-    manner: Manner,
+    fetch_options: FetchOptions,
     ledger: HostLedger,
     *,
     tasks: int,
     options: CrawlOptions,
     clock: Callable[[], datetime],
-) -> AsyncIterator[ExecutorLooks]:
-    """Looks that are left in order."""
-    looks = ExecutorLooks(session, manner, ledger, tasks=tasks, options=options, clock=clock)
+) -> AsyncIterator[ExecutorPoller]:
+    """A poller that is closed in the end."""
+    poller = ExecutorPoller(session, fetch_options, ledger, tasks=tasks, options=options, clock=clock)
     try:
-        yield looks
+        yield poller
     finally:
-        await looks.close()
+        await poller.close()
 
 
 def shares_of(chosen: Sequence[SourceState], tasks: int) -> list[tuple[SourceState, ...]]:
     """The sources of each task, all of a host together; no task without any."""
     shares: dict[int, list[SourceState]] = {}
     for state in chosen:
-        # What a source's history tells is of no use to a task.
+        # A task has no use for a source's history.
         shares.setdefault(share_of(state, tasks), []).append(replace(state, history=History()))
     return [tuple(shares[share]) for share in sorted(shares)]
 
 
 def fetch_shares(
-    session: SparkSession, manner: Manner, shares: Sequence[tuple[SourceState, ...]]
+    session: SparkSession, fetch_options: FetchOptions, shares: Sequence[tuple[SourceState, ...]]
 ) -> dict[str, FetchResult]:
     """One Spark job, a task for each share; the outcomes by source, as far as tasks came back."""
-    orders = [pickle.dumps((manner, share)) for share in shares]
+    orders = [pickle.dumps((fetch_options, share)) for share in shares]
     answers = session.sparkContext.parallelize(orders, len(orders)).map(_carry_out).collect()
     return {result.source: result for answer in answers for result in pickle.loads(answer)}
 
@@ -186,28 +188,29 @@ def _carry_out(order: bytes) -> bytes:
     # Imported where it runs: the worker process's own copy of this module, not what Spark shipped.
     from feedweir.spark import fetching
 
-    manner, share = pickle.loads(order)
+    fetch_options, share = pickle.loads(order)
+    log_in_worker(fetch_options.log_level)
     context = TaskContext.get()
     if context is not None and context.attemptNumber() > 0:
         # The first attempt may have asked all these hosts a moment ago; the driver will decide when to ask again.
         return pickle.dumps(())
-    return pickle.dumps(asyncio.run(fetching.fetch_share(manner, share)))
+    return pickle.dumps(asyncio.run(fetching.fetch_share(fetch_options, share)))
 
 
-async def fetch_share(manner: Manner, share: Sequence[SourceState]) -> tuple[FetchResult, ...]:
-    """What a task does: look at its sources at once, land what is new, hand back the outcomes."""
+async def fetch_share(fetch_options: FetchOptions, share: Sequence[SourceState]) -> tuple[FetchResult, ...]:
+    """What a task does: poll its sources at once, land what is new, hand back the outcomes."""
     granted = frozenset(host for state in share for host in hosts_of(state))
-    async with AiohttpTransport(rule=AddressRule(allow_private=manner.allow_private)) as transport:
+    async with AiohttpTransport(rule=AddressRule(allow_private=fetch_options.allow_private)) as transport:
         fetcher = Fetcher(
             transport=GrantedTransport(transport, granted),
             clock=_now,
-            limits=manner.limits,
-            agent=manner.agent,
+            limits=fetch_options.limits,
+            agent=fetch_options.agent,
         )
         crawler = Crawler(
             fetcher,
-            LandingLog(manner.landing),
-            HostLedger(manner.hosts),
+            LandingLog(fetch_options.landing),
+            HostLedger(fetch_options.hosts),
             options=CrawlOptions(budget=_UNBOUNDED, max_sources_per_step=len(share)),
             clock=_now,
         )
@@ -229,7 +232,7 @@ class GrantedTransport:
 
 
 def _lost(state: SourceState, now: datetime) -> FetchResult:
-    outcome = Failed(reason=Reason.CONNECTION, detail="the executor that looked was lost")
+    outcome = Failed(reason=Reason.CONNECTION, detail="the executor that polled was lost")
     return FetchResult(source=state.source, at=now, outcome=outcome, hosts=hosts_of(state))
 
 

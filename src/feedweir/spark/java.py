@@ -20,8 +20,8 @@ def java_home(scratch: Path) -> Path:
 
 
 def steadfast_java_home(scratch: Path) -> Path:
-    """A Java that does not end when whole groups of processes are asked to, as supervisors do: we are asked, too, and
-    end it when what it does for us has come to its end. Should we be killed, it sees its input end."""
+    """A launcher that ignores SIGTERM, which supervisors send to whole process groups: we stop the JVM ourselves once
+    its work is done. If we are killed, it ends because its standard input is closed."""
     java = java_home(scratch).resolve() / "bin" / "java"
     return _launching(scratch / _STEADFAST, f"trap '' TERM\nexec {quote(str(java))} \"$@\"\n")
 

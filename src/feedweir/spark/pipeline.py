@@ -1,25 +1,25 @@
-"""The pipeline as one streaming query: landing log → tasks on the executors → published batches."""
+"""The pipeline as one streaming query: each of its micro-batches runs one of our batches, as jobs on the executors."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from feedweir.acquire.allowance import DEFAULT_ALLOWANCE, Allowance
-from feedweir.engine.batches import Manifest
-from feedweir.engine.directory import DataDirectory
-from feedweir.engine.settle import Settler
+from feedweir.acquire.parse.document_budget import DEFAULT_ALLOWANCE, Allowance
 from feedweir.errors import FeedweirError
-from feedweir.spark.session import has_died
-from feedweir.spark.shards import shards_on
+from feedweir.logs.batches import Manifest
+from feedweir.logs.directory import DataDirectory
+from feedweir.logs.landing import LandingLog
+from feedweir.pipeline.batch_publisher import BatchPublisher
+from feedweir.pipeline.batch_run import BatchRun, Division
+from feedweir.pipeline.charge import Charge
+from feedweir.spark.session import has_died, kill_java
 from feedweir.spark.source import LandingSource
-from feedweir.spark.tasks import receipts_in
+from feedweir.spark.tasks import tasks_on
 
 MAX_BATCH_BYTES = 16 << 20
 """Of compressed documents: some ten thousand items."""
@@ -31,25 +31,38 @@ def start_pipeline(
     directory: DataDirectory,
     commit: Callable[[Manifest], None],
     *,
-    tasks: int,
+    tasks: int = 0,
     max_batch_bytes: int = MAX_BATCH_BYTES,
     allowance: Allowance = DEFAULT_ALLOWANCE,
     trigger: dict[str, Any] | None = None,
+    log_level: str = "",
+    charge: Charge | None = None,
+    division: Division | None = None,
 ) -> StreamingQuery:
-    """Start the one query. `commit` is told of every published batch, and again after a crash if it was cut short."""
+    """Start the query. `commit` is called with every published batch, and again if a crash interrupted it. A batch is
+    divided into at most `tasks` tasks, or as many as there are cores when it begins; `division` overrules that."""
     session.dataSource.register(LandingSource)
-    root = str(directory.root.resolve())
-    options = {
-        "root": root,
-        "tasks": str(tasks),
-        "maxBytes": str(max_batch_bytes),
-        "allowance": json.dumps(asdict(allowance)),
-    }
-    receipts = session.readStream.format(LandingSource.name()).options(**options).load()
+    landing = LandingLog(directory.landing)
+
+    run_tasks = tasks_on(session, directory, allowance, log_level)
+    batches = BatchRun(
+        directory,
+        BatchPublisher(directory, run_tasks, charge),
+        run_tasks,
+        lambda after: landing.reach(after, max_batch_bytes),
+    )
+    if newest := batches.newest():  # a crash may have come before it was committed
+        commit(newest)
+
+    def step(_landed: DataFrame, _batch_id: int) -> None:
+        if manifest := batches.run_next(division or Division(tasks or cores_of(session))):
+            commit(manifest)
+
+    landed = (
+        session.readStream.format(LandingSource.name()).option("root", str(directory.root.resolve())).load()
+    )
     return (
-        receipts.writeStream.foreachBatch(
-            _publisher(Settler(directory, shards_on(session, directory)), commit)
-        )
+        landed.writeStream.foreachBatch(step)
         .option("checkpointLocation", str(directory.checkpoint.resolve()))
         .trigger(**(trigger or {"processingTime": "0 seconds"}))
         .queryName("feedweir")
@@ -57,8 +70,13 @@ def start_pipeline(
     )
 
 
+def cores_of(session: SparkSession) -> int:
+    """The cores of the executors that are there now."""
+    return max(1, session.sparkContext.defaultParallelism)
+
+
 class WatchedQuery:
-    """The query as its keeper sees it: with its JVM it ends, too, also while another JVM is being started."""
+    """The query as the daemon sees it: it has ended if its JVM has, even while another JVM is being started."""
 
     def __init__(self, query: StreamingQuery) -> None:
         self._query = query
@@ -67,29 +85,19 @@ class WatchedQuery:
     def isActive(self) -> bool:
         try:
             return not has_died() and self._query.isActive
-        except (OSError, Py4JError):  # nobody is there to be asked
+        except (OSError, Py4JError):  # the JVM is gone
             return False
 
     def stop(self) -> None:
         if not has_died():
             self._query.stop()
 
+    def kill(self) -> None:
+        """End its JVM, which does not listen."""
+        kill_java()
+
     def exception(self) -> Exception | None:
         try:
             return _ENDED if has_died() else self._query.exception()
         except (OSError, Py4JError):
             return _ENDED
-
-
-def _publisher(settler: Settler, commit: Callable[[Manifest], None]) -> Callable[[DataFrame, int], None]:
-    def publish(receipts: DataFrame, _batch_id: int) -> None:
-        rows = receipts.collect()
-        if not rows:
-            # All of it was published, before a crash or by another engine: nothing is left to run.
-            newest = settler.newest()
-            if newest is not None:
-                commit(newest)
-            return
-        commit(settler.settle(*receipts_in(rows)))
-
-    return publish

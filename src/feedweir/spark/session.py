@@ -1,8 +1,9 @@
-"""The Spark session, with the settings that were measured to matter."""
+"""The Spark session, with settings that measurably matter."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
@@ -14,12 +15,13 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from feedweir.spark.archive import archive_option
+from feedweir.errors import EngineError
+from feedweir.spark.class_archive import archive_option
 from feedweir.spark.java import steadfast_java_home
 
 JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""The JVM plans and passes receipts on, the work is done in Python: on two cores an optimising compiler took more than
-the planning that it made faster (0.5 s of CPU a batch with it, 0.2 s without)."""
+"""The JVM only plans and passes receipts on. On two cores its optimising compiler took more time than it saved: 0.5 s
+of CPU per batch with it, 0.2 s without."""
 
 SETTINGS = {
     "spark.executor.extraJavaOptions": JVM_OPTIONS,
@@ -30,7 +32,7 @@ SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.streaming.metricsEnabled": "false",
-    # A batch is a plan of one step: code for it is made in more time than it saves.
+    # A batch is a plan of one step: generating code for it takes longer than it saves.
     "spark.sql.codegen.wholeStage": "false",
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.python.worker.reuse": "true",
@@ -42,11 +44,13 @@ SETTINGS = {
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
 }
 
+_DIES_WITHIN_S = 3.0
+
 
 def open_session(
     master: str, scratch: Path, *, memory: str = "1g", settings: dict[str, str] | None = None
 ) -> SparkSession:
-    """A session on `master` (`local[*]`, `spark://…`); `scratch` is where Spark may put what it can lose."""
+    """A session on `master` (`local[*]`, `spark://…`); `scratch` is for files that Spark can lose."""
     scratch.mkdir(parents=True, exist_ok=True)
     _forget_what_died()
     os.environ["JAVA_HOME"] = str(steadfast_java_home(scratch))
@@ -66,19 +70,47 @@ def open_session(
 
 
 def close_session(session: SparkSession) -> None:
-    """Stop it; a JVM that has ended by itself is stopped already."""
+    """Stop it, unless its JVM has ended."""
     with suppress(OSError, Py4JError):
         session.stop()
 
 
 def has_died() -> bool:
-    """Whether there was a JVM and it has ended by itself, as for want of memory."""
+    """Whether there was a JVM and it has ended, as when it ran out of memory."""
     gateway: Any = SparkContext._gateway
     return gateway is not None and gateway.proc.poll() is not None
 
 
+@contextmanager
+def death_told() -> Iterator[None]:
+    """An `EngineError` when the JVM ended in the block, whatever error that became."""
+    try:
+        yield
+    except (OSError, Py4JError) as error:
+        if _is_dying():
+            raise EngineError("the Java process ended while Spark was being started") from error
+        raise
+
+
+def _is_dying() -> bool:
+    """As `has_died`; the connections of a process are closed a moment before it has ended."""
+    gateway: Any = SparkContext._gateway
+    if gateway is None:
+        return False
+    with suppress(subprocess.TimeoutExpired):
+        gateway.proc.wait(_DIES_WITHIN_S)
+    return has_died()
+
+
+def kill_java() -> None:
+    """End the JVM as it is: whoever waits for its answer gets an error."""
+    gateway: Any = SparkContext._gateway
+    if gateway is not None:
+        gateway.proc.kill()
+
+
 def _forget_what_died() -> None:
-    """PySpark goes on with the JVM it knows, also when that is no more."""
+    """PySpark would go on using a JVM that has ended."""
     if not has_died():
         return
     if SparkContext._active_spark_context is not None:
@@ -90,7 +122,7 @@ def _forget_what_died() -> None:
 
 @contextmanager
 def _errors_into(log: Path) -> Iterator[None]:
-    """What is started in the block writes its standard error to a file: Spark's chatter is not for the terminal."""
+    """Processes started in the block write their standard error to a file: Spark's messages stay off the terminal."""
     sys.stderr.flush()
     terminal = os.dup(2)
     with log.open("ab") as file:

@@ -1,48 +1,86 @@
-"""What a Python worker of Spark does with a task, and the form of its receipt on the way back to the driver."""
+"""The tasks of a batch in Spark's Python workers: one job for each round, one partition for each task.
+
+A partition is the number of a task; the tasks travel with the function, and what each hands back returns as its row. A
+worker lives for many batches: what it opened for one is used by the next.
+"""
 
 from __future__ import annotations
 
 import gc
-import json
-from collections.abc import Sequence
-from dataclasses import asdict
+import pickle
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 
-from feedweir.acquire.allowance import Allowance
-from feedweir.acquire.parse_process import parse_process
-from feedweir.engine.batches import Assignment, Receipt
-from feedweir.engine.directory import DataDirectory
-from feedweir.engine.worker import Worker
+from feedweir.acquire.parse.document_budget import Allowance
+from feedweir.acquire.parse.parse_process import parse_process
+from feedweir.health.log_setup import log_in_worker
+from feedweir.logs.directory import DataDirectory
+from feedweir.pipeline.batch_tasks import RunTasks
+from feedweir.pipeline.join_task import JoinWorker, ShardTask
+from feedweir.pipeline.worker import Worker
 
-RECEIPT_SCHEMA = pa.schema([("assignment", pa.string()), ("receipt", pa.string())])
+_COLUMNS = "task long, handed_back binary"
+
+
+def tasks_on(
+    session: SparkSession, directory: DataDirectory, allowance: Allowance, log_level: str = ""
+) -> RunTasks:
+    """Runs tasks on the executors of a session."""
+    root = str(directory.root.resolve())
+
+    def run_all(tasks: Sequence[Any]) -> list[Any]:
+        if not tasks:
+            return []
+        numbers = session.range(0, len(tasks), 1, len(tasks))
+        rows = numbers.mapInArrow(_runner(root, list(tasks), allowance, log_level), _COLUMNS).collect()
+        return [pickle.loads(row.handed_back) for row in sorted(rows, key=lambda row: row.task)]
+
+    return run_all
+
+
+def _runner(
+    root: str, tasks: list[Any], allowance: Allowance, log_level: str
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        # Imported where it runs: the process's own copy of this module keeps the worker, not what Spark shipped.
+        from feedweir.spark import tasks as here
+
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                handed_back = here.run_task(root, tasks[number], allowance, log_level)
+                yield pa.RecordBatch.from_pydict({"task": [number], "handed_back": [handed_back]})
+
+    return run
+
+
+def run_task(root: str, task: Any, allowance: Allowance, log_level: str = "") -> bytes:
+    """Run a task in this process; what it hands back, pickled."""
+    log_in_worker(log_level)
+    if isinstance(task, ShardTask):
+        receipt: Any = join_worker_of(root).run(task)
+    else:
+        receipt = worker_of(root, allowance).run(task)
+    _freeze_loaded()
+    return pickle.dumps(receipt)
 
 
 @lru_cache(maxsize=4)
-def worker_of(directory: DataDirectory, allowance: Allowance) -> Worker:
-    """A Python worker process lives for many batches: what it opened for one serves the next."""
-    return Worker(directory, parse_process(allowance))
+def worker_of(root: str, allowance: Allowance) -> Worker:
+    return Worker(DataDirectory(Path(root)), parse_process(allowance))
 
 
-def receipt_of(directory: DataDirectory, assignment: Assignment, allowance: Allowance) -> pa.RecordBatch:
-    """Do a task, unless its batch was published already, and hand back its receipt."""
-    worker = worker_of(directory, allowance)
-    receipt = None if worker.is_published(assignment) else json.dumps(worker.run(assignment).to_json())
-    _settle_down()
-    rows = {"assignment": [json.dumps(asdict(assignment))], "receipt": [receipt]}
-    return pa.RecordBatch.from_pydict(rows, schema=RECEIPT_SCHEMA)
-
-
-def receipts_in(rows: Sequence[Any]) -> tuple[Assignment, list[Receipt]]:
-    """The batch that collected rows belong to, and the receipts that are among them."""
-    assignment = Assignment(**json.loads(rows[0].assignment))
-    return assignment, [Receipt.from_json(json.loads(row.receipt)) for row in rows if row.receipt]
+@lru_cache(maxsize=4)
+def join_worker_of(root: str) -> JoinWorker:
+    return JoinWorker(DataDirectory(Path(root)))
 
 
 @lru_cache(maxsize=1)
-def _settle_down() -> None:
-    """Spark collects garbage after every task; what the first one loaded is there to stay and need not be looked at."""
+def _freeze_loaded() -> None:
+    """Spark collects garbage after every task; what the first one loaded stays, and need not be scanned again."""
     gc.collect()
     gc.freeze()

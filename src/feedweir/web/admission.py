@@ -1,6 +1,6 @@
-"""Who may ask for what, and how much they may say.
+"""Who may request what, and how large a request may be.
 
-With a token set, every route needs it that is not named here as open or, by the operator, as public.
+With a token set, every route needs it unless it is open or the operator has made it public.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fastapi import HTTPException, Request
 
 from feedweir.items.owners import is_owner
 from feedweir.web.door import Door, PublicReads
-from feedweir.web.negotiate import is_same_site
+from feedweir.web.negotiation import is_same_site
 
 Access = Literal["open", "feed", "read", "guarded"]
 
@@ -56,7 +56,7 @@ _PUBLIC: dict[PublicReads, frozenset[Access]] = {
 
 
 def access_of(method: str, template: str) -> Access:
-    """What kind of thing a route gives; one that nobody thought of is guarded."""
+    """The kind of access a route needs; an unlisted route is guarded."""
     route = f"{method} {template}"
     if route in _OPEN:
         return "open"
@@ -67,7 +67,7 @@ def access_of(method: str, template: str) -> Access:
 
 
 def gate(door: Door) -> Callable[[Request], Awaitable[None]]:
-    """What every request passes before its route; given to the app once, so that no route can forget it."""
+    """A check that every request passes before its route; added to the app once, so that no route can forget it."""
     public = _PUBLIC[door.options.public_reads if door.options.token else "all"]
 
     async def pass_gate(request: Request) -> None:
@@ -79,22 +79,22 @@ def gate(door: Door) -> Callable[[Request], Awaitable[None]]:
 
 
 def admit(door: Door, request: Request) -> None:
-    """What changes things is not taken from other people's pages; all needs the token when there is one."""
+    """Refuse changes that come from pages of other sites, and requests without the token if one is set."""
     headers = request.headers
     is_change = request.method != "GET"
     if is_change and not is_same_site(
         headers.get("origin"), headers.get("host"), headers.get("sec-fetch-site")
     ):
-        raise HTTPException(403, "Requests that change something are not taken from pages of other sites.")
+        raise HTTPException(403, "Requests that change something are not accepted from pages of other sites.")
     token = door.options.token
     if token and not any(hmac.compare_digest(one.encode(), token.encode()) for one in _presented(request)):
         challenge = 'Basic realm="Feedweir", charset="UTF-8", Bearer realm="Feedweir"'
-        raise HTTPException(401, "This needs the token.", headers={"WWW-Authenticate": challenge})
+        raise HTTPException(401, "This request needs the token.", headers={"WWW-Authenticate": challenge})
 
 
 def _presented(request: Request) -> Iterator[str]:
-    """Tokens that a request carries: programs send a bearer, browsers a password, and some feed readers know only
-    addresses."""
+    """The tokens in a request: programs send a bearer token, browsers a password, and some feed readers can only
+    have it in the address."""
     scheme, _, value = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         yield value.strip()
@@ -104,7 +104,7 @@ def _presented(request: Request) -> Iterator[str]:
 
 
 def _password(basic: str) -> str:
-    """The user's name may be any."""
+    """The user name is ignored."""
     try:
         return base64.b64decode(basic).decode("utf-8", "replace").partition(":")[2]
     except (binascii.Error, ValueError):
@@ -112,17 +112,17 @@ def _password(basic: str) -> str:
 
 
 async def read_body(request: Request, max_bytes: int) -> bytes:
-    """The body, never more than the limit, whatever the request promised."""
+    """The body; refused as soon as it exceeds the limit, whatever length the request declared."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
         if len(body) > max_bytes:
-            raise HTTPException(413, f"More than {max_bytes} bytes are not taken at a time.")
+            raise HTTPException(413, f"The body is larger than {max_bytes} bytes.")
     return bytes(body)
 
 
 def owner_in(owner: str) -> str:
-    """An owner as a request names it; empty is everyone."""
+    """The owner that a request names; empty is everyone."""
     if owner and not is_owner(owner):
         raise HTTPException(400, f"{owner!r} is not an owner: a name, or groups and a name, as in acme/ann.")
     return owner

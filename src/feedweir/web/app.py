@@ -1,35 +1,36 @@
-"""The HTTP door: routes, errors, headers and measures around a library."""
+"""The HTTP server's application: routes, errors, headers and metrics."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import datetime
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from feedweir import __version__
+from feedweir.acquire.intake import Intake
+from feedweir.deliver.delivery_admin import DeliveryAdmin
 from feedweir.errors import CatalogError, FeedweirError, LanguageError, StorageError
 from feedweir.web.admission import gate
-from feedweir.web.api import program_routes
-from feedweir.web.arrivals import arrival_routes
-from feedweir.web.delivery_desk import DeliveryDesk
+from feedweir.web.backend import Backend
 from feedweir.web.door import Door, WebOptions, utc_now
-from feedweir.web.feeds import reader_routes
 from feedweir.web.host_check import allowed_names, is_allowed
-from feedweir.web.intake import Intake
-from feedweir.web.library import Library
-from feedweir.web.measuring import Meter
-from feedweir.web.outlines import outline_routes
-from feedweir.web.respond import json_response, problem
-from feedweir.web.returning import returning_routes
-from feedweir.web.streams import stream_routes
-from feedweir.web.subscriptions import subscription_routes
+from feedweir.web.metrics import Meter
+from feedweir.web.responses import json_response, problem
+from feedweir.web.routes.arrival_routes import arrival_routes
+from feedweir.web.routes.feed_routes import reader_routes
+from feedweir.web.routes.hub_routes import returning_routes
+from feedweir.web.routes.outline_routes import outline_routes
+from feedweir.web.routes.program_routes import program_routes
+from feedweir.web.routes.stream_routes import stream_routes
+from feedweir.web.routes.subscription_routes import subscription_routes
 
 _METHODS = frozenset({"GET", "POST", "OPTIONS"})
 
@@ -45,25 +46,25 @@ SECURITY_HEADERS = {
 
 
 def create_app(
-    library: Library,
+    backend: Backend,
     *,
     options: WebOptions | None = None,
     clock: Callable[[], datetime] = utc_now,
-    desk: DeliveryDesk | None = None,
+    deliveries: DeliveryAdmin | None = None,
     intake: Intake | None = None,
 ) -> FastAPI:
-    """The door to this library, to its deliveries with a `desk`, for documents with an `intake`.
+    """An application for this installation, with routes for deliveries and incoming documents if these are given.
 
-    Apps share nothing: a process may have several.
+    Applications share nothing: a process may have several.
     """
-    door = Door(library=library, options=options or WebOptions(), clock=clock, has_hub=desk is not None)
-    # The framework's own description of the routes would not pass the gate.
+    door = Door(backend=backend, options=options or WebOptions(), clock=clock, has_hub=deliveries is not None)
+    # The framework's own description of the routes would bypass the gate.
     app = FastAPI(title="Feedweir", version=__version__, openapi_url=None, dependencies=[Depends(gate(door))])
-    meter = Meter(library)
-    if desk is not None:
-        app.include_router(subscription_routes(door, desk))
-        app.include_router(returning_routes(door, desk))
-        app.include_router(stream_routes(door, desk))
+    meter = Meter(backend)
+    if deliveries is not None:
+        app.include_router(subscription_routes(door, deliveries))
+        app.include_router(returning_routes(door, deliveries))
+        app.include_router(stream_routes(door, deliveries))
     if intake is not None:
         app.include_router(arrival_routes(door, intake))
     app.include_router(program_routes(door, meter))
@@ -73,7 +74,7 @@ def create_app(
     _answer_errors(app)
     names = allowed_names(door.options.public_url, door.options.allowed_hosts)
     app.add_middleware(OwnHostsOnly, names=names)
-    _watch(app, meter)
+    app.add_middleware(Watched, meter=meter)
     app.add_middleware(HeadAsGet)
     return app
 
@@ -85,19 +86,19 @@ def _describe(app: FastAPI) -> None:
 
 
 class HeadAsGet:
-    """HEAD is GET whose body the server keeps to itself; so no route needs to know of it."""
+    """Serves HEAD as GET without the body, so that no route has to handle it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # The server's own scope still says HEAD, by which it leaves the body out.
+        # The server's own scope still says HEAD, so it omits the body.
         is_head = scope["type"] == "http" and scope["method"] == "HEAD"
         await self._app({**scope, "method": "GET"} if is_head else scope, receive, send)
 
 
 class OwnHostsOnly:
-    """Answers only requests that name one of our hosts; all others were led here by someone else's name."""
+    """Serves only requests for one of our host names; others may come from a page that points its name at us."""
 
     def __init__(self, app: ASGIApp, names: frozenset[str]) -> None:
         self._app = app
@@ -108,28 +109,53 @@ class OwnHostsOnly:
         if scope["type"] == "http" and not is_allowed(
             host := Request(scope).headers.get("host"), self._names
         ):
-            hint = "the operator can allow it: FEEDWEIR_ALLOWED_HOSTS, or allowed_hosts in feedweir.toml"
+            hint = "the operator can allow this name with FEEDWEIR_ALLOWED_HOSTS, or allowed_hosts in feedweir.toml"
             detail = f"This server does not answer to the name {host}."
             answer = problem(Request(scope), 421, detail, hint=hint)
         await answer(scope, receive, send)
 
 
-def _watch(app: FastAPI, meter: Meter) -> None:
-    @app.middleware("http")
-    async def watch(request: Request, proceed: Callable[[Request], Awaitable[Response]]) -> Response:
-        started = time.perf_counter()
+class Watched:
+    """Every answer is measured and has the headers; an unexpected failure is a response, too.
+
+    The framework's own kind of middleware would cost each request two more tasks and a queue between them.
+    """
+
+    def __init__(self, app: ASGIApp, meter: Meter) -> None:
+        self._app = app
+        self._meter = meter
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = time.perf_counter()
+        is_answered = False
+
+        async def measured(message: Message) -> None:
+            nonlocal is_answered
+            if message["type"] == "http.response.start":
+                is_answered = True
+                headers = MutableHeaders(scope=message)
+                for name, value in SECURITY_HEADERS.items():
+                    headers.setdefault(name, value)
+                self._observe(scope, message["status"], time.perf_counter() - begun)
+            await send(message)
+
         try:
-            response = await proceed(request)
+            await self._app(scope, receive, measured)
         except Exception:
-            _log.exception("%s %s failed", request.method, request.url.path)
-            response = problem(request, 500, "Something went wrong here; the log of the server says more.")
-        for name, value in SECURITY_HEADERS.items():
-            response.headers.setdefault(name, value)
-        # The route's pattern, not the path: strangers must not be able to make up label values.
-        route = getattr(request.scope.get("route"), "path", "(none)").replace(":path}", "}")
-        method = request.method if request.method in _METHODS else "other"
-        meter.observe(route, method, response.status_code, time.perf_counter() - started)
-        return response
+            if is_answered:
+                raise
+            _log.exception("%s %s failed", scope["method"], scope["path"])
+            detail = "An internal error occurred; the server's log has the details."
+            await problem(Request(scope), 500, detail)(scope, receive, measured)
+
+    def _observe(self, scope: Scope, status: int, seconds: float) -> None:
+        # The route's pattern, not the path: clients must not be able to invent label values.
+        route = getattr(scope.get("route"), "path", "(none)").replace(":path}", "}")
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        self._meter.observe(route, method, status, seconds)
 
 
 def _answer_errors(app: FastAPI) -> None:
@@ -165,5 +191,5 @@ def _answer_errors(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     def plain(request: Request, error: HTTPException) -> Response:
-        detail = "There is nothing here." if error.detail == "Not Found" else str(error.detail)
+        detail = "There is nothing at this address." if error.detail == "Not Found" else str(error.detail)
         return problem(request, error.status_code, detail, headers=dict(error.headers or {}))

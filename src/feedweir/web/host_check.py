@@ -1,8 +1,8 @@
-"""By which names the server may be reached.
+"""Which host names the server accepts.
 
-A page on the web can point a name of its own at a loopback or private address (DNS rebinding): the visitor's browser
-then takes our answers for that page's own. Such a request can only carry a name that its attacker owns, so a request
-is taken when its `Host` is a name that was allowed, or an IP address, which nobody can point elsewhere.
+A web page can point a name of its own at a loopback or private address (DNS rebinding): the visitor's browser then
+treats our responses as the page's own. Such a request carries a name that the attacker owns, so a request is
+accepted only if its `Host` is an allowed name, or an IP address, which nobody can redirect.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ _THIS_MACHINE = frozenset({"localhost"})
 
 
 def allowed_names(public_url: str, further: Iterable[str]) -> frozenset[str]:
-    """The names that may stand in `Host`: this machine's, the one in the public address, and what the operator adds."""
+    """The accepted names: this machine's, the one in the public address, and those the operator adds."""
     given = {_name_of(one) for one in (urlsplit(public_url).netloc.rpartition("@")[2], *further)}
     return _THIS_MACHINE | (given - {""})
 
 
 def is_allowed(host: str | None, names: frozenset[str]) -> bool:
-    """Whether a request with this `Host` header is meant for us; browsers always send one, some probes do not."""
+    """Whether a request with this `Host` header is accepted. Browsers always send one, some health checks do not."""
     if host is None or ANY_HOST in names:
         return True
     name = _name_of(host)
@@ -30,7 +30,7 @@ def is_allowed(host: str | None, names: frozenset[str]) -> bool:
 
 
 def _name_of(host: str) -> str:
-    """The name in a `Host` header: without the port, without the brackets of an IPv6 address."""
+    """The name in a `Host` header, without the port and the brackets of an IPv6 address."""
     host = host.strip().lower()
     if host.startswith("["):
         return host[1:].partition("]")[0]

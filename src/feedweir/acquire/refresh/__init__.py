@@ -1,1 +1,1 @@
-"""When to look at a source again: pure decisions on values, with no clock and no network in reach."""
+"""When to poll a source again: pure decisions on values, with no clock and no network in reach."""

@@ -1,16 +1,16 @@
-"""What a source is expected to publish, minute by minute, and at which minutes it is best to look."""
+"""What a source is expected to publish, minute by minute, and at which minutes it is best to poll."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from feedweir.acquire.refresh.history import SLOT_S, Array, History, array, mean_rate_s
+from feedweir.acquire.refresh.source_history import SLOT_S, Array, History, array, mean_rate_s
 
 _HEDGE = 0.6
-"""How much of the rate is taken to be even, whatever the rhythm says: the world changes, and looks must notice."""
+"""How much of the rate is assumed to be even, whatever the rhythm: publishers change, and polls must notice."""
 _SMEAR = 0.1
-"""How much of that is even over the minutes of the hour as well: the clockwork of a publisher seldom changes."""
+"""How much of that is even over the minutes of the hour as well: publishers seldom change those."""
 
 
 def expected(history: History, start: float, slots: int) -> tuple[Array, Array]:
@@ -27,8 +27,8 @@ def expected(history: History, start: float, slots: int) -> tuple[Array, Array]:
     return next_items, items
 
 
-def strokes(history: History) -> NDArray[np.bool_]:
-    """After which minutes of the hour it is best to look: one in five, the last of the busiest among them."""
+def best_minutes(history: History) -> NDArray[np.bool_]:
+    """After which minutes of the hour it is best to poll: one in five, the last of the busiest among them."""
     from feedweir.acquire.refresh.forecast_kernels import last_busy
 
     return np.asarray(last_busy(array(history.factors)))

@@ -1,4 +1,4 @@
-"""The minutes to come of one source: what to expect of each, and sums over them."""
+"""What to expect of a source in each minute to come, and sums over minutes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 _BLOCK = 5
-"""Minutes of which one is the best to look after."""
+"""Minutes of which one is chosen for polls."""
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
@@ -37,7 +37,7 @@ def foresee(
     hedge: float,
     smear: float,
 ) -> tuple[Array, Array]:
-    """Items in each of the slots from `first` on: as long as nothing appears, and on the whole.
+    """Items expected in each slot from `first` on: as long as nothing appears, and overall.
 
     `even_s` is the rate over all hours, of which the part `hedge` is expected whatever the rhythm says, and of that the
     part `smear` whatever the minute is.

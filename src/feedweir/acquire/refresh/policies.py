@@ -1,4 +1,4 @@
-"""Policies: from what is known of a source to the next look at it. One interface, no memory of their own."""
+"""Policies: from what is known of a source to its next poll. One interface, no memory of their own."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from feedweir.acquire.refresh.history import History, mean_rate_s
+from feedweir.acquire.refresh.source_history import History, mean_rate_s
 
 
 class Policy(Protocol):
-    """When, between `earliest` and `latest`, to look again at a source that was looked at `now`."""
+    """When, between `earliest` and `latest`, to poll a source again that was polled `now`."""
 
-    def next_look(
+    def next_poll(
         self, history: History, now: datetime, earliest: datetime, latest: datetime
     ) -> datetime: ...
 
@@ -23,18 +23,18 @@ class Fixed:
 
     interval_s: float = 3_600.0
 
-    def next_look(self, history: History, now: datetime, earliest: datetime, latest: datetime) -> datetime:
+    def next_poll(self, history: History, now: datetime, earliest: datetime, latest: datetime) -> datetime:
         return bounded(now + timedelta(seconds=self.interval_s), earliest, latest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateProportional:
-    """The more a source publishes, the oftener it is looked at: once for every so many items expected."""
+    """The more a source publishes, the more often it is polled: once for every so many items expected."""
 
-    items_per_look: float = 2.0
+    items_per_poll: float = 2.0
 
-    def next_look(self, history: History, now: datetime, earliest: datetime, latest: datetime) -> datetime:
-        wait_s = min(self.items_per_look / mean_rate_s(history), 366 * 86_400.0)
+    def next_poll(self, history: History, now: datetime, earliest: datetime, latest: datetime) -> datetime:
+        wait_s = min(self.items_per_poll / mean_rate_s(history), 366 * 86_400.0)
         return bounded(now + timedelta(seconds=wait_s), earliest, latest)
 
 

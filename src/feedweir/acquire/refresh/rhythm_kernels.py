@@ -1,4 +1,4 @@
-"""The rhythm of a source, fitted to its looks: expectation maximisation over minutes."""
+"""The rhythm of a source, fitted to its polls: expectation maximisation over minutes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MINUTE_AT = HOURS + DAYS
 AGE_AT = HOURS + DAYS + MINUTES
 _TABLES = (0, DAY_AT, MINUTE_AT, AGE_AT, SIZE)
 _MAX_S = 2 * 86_400
-"""How far back from a look what it found is searched for."""
+"""How far before a poll its items may have appeared."""
 _MAX_AGE = 10_240
 _AGE_PLACES = AGE_AT + np.minimum(
     3.0 * np.log2(np.maximum(np.arange(_MAX_AGE) / 5 - 0.5, 1.0)), AGES - 1
 ).astype(np.int64)
-"""Where in the tables a minute is that comes so many minutes after the last change: three places an octave."""
+"""The cell of the tables for a minute by its distance from the last change, in minutes: three cells an octave."""
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
@@ -39,14 +39,20 @@ def fit(
     prior_s: float,
     steps: Numbers,
 ) -> tuple[float, float]:
-    """Improve `factors` in place for the looks of some sources; the last source's level and last change.
+    """Improve `factors` in place for the polls of some sources; the last source's level and last change.
 
-    Source s has the looks from `borders[s]` to `borders[s + 1]`; what they found lies between them and the ones
-    before, nobody knows where. Each round takes the four tables in turn, hours first, for plans go by them longest:
-    what each interval holds of each place, by the other three tables, is gathered once; then events are shared out by
-    that and the table so far, and the table set to the ratio of what fell into each place and what was to be expected
-    there, over and over. `prior_s` is how long half a change takes where nothing is known.
+        times    t0 t1 t2 | t3 t4        seconds of the polls; source s has borders[s] to borders[s + 1]
+        events    -  0  2 |  -  1        changes that appeared since the poll before, nobody knows when
+        weights   -  1 .9 |  -  1        how much each poll still counts
+        factors  hours | weekdays | minutes | ages      four tables one after the other, cut at `_TABLES`
+        prior, peers                                    for each cell the weight and the value of the prior
+        rows     found × cells           for each interval with events the expected share of each cell of one table
+        spans    sources × cells         the same summed over all intervals of a source
+
+    Each round takes the four tables in turn, hours first, since plans depend on them longest. `prior_s` is how long
+    half a change takes where nothing is known.
     """
+    # What was found, once and for all: the source and the weight of each interval with events.
     sources = len(borders) - 1
     owners = np.zeros(len(times), dtype=np.int64)
     masses = np.zeros(len(times))
@@ -64,6 +70,7 @@ def fit(
     spans = np.zeros((sources, MINUTES))
     changed = -1
     for turn in range(4 * rounds):
+        # One table: the shares of its cells in each interval, by the other three.
         table = turn % 4
         low, high = _TABLES[table], _TABLES[table + 1]
         others = factors.copy()
@@ -82,6 +89,7 @@ def fit(
                     found += 1
                 else:
                     _gather(spans[source], weights[i], start, times[i], changed, table, others, factors)
+        # Then events are shared out by these and the table itself, which is set to found over expected, repeatedly.
         _share_out(
             rows,
             owners,
@@ -110,7 +118,7 @@ def _gather(
     others: Array,
     factors: Array,
 ) -> int:
-    """Add to a row what each place of a table has of an interval; the minute in which its change is likeliest."""
+    """Add to a row the share of each cell of a table in an interval; the minute in which a change is likeliest."""
     low = _TABLES[table]
     best = -1.0
     likeliest = end // SLOT_S
@@ -153,13 +161,18 @@ def _share_out(
     steps: int,
     is_of_ages: bool,
 ) -> None:
-    """Improve the factors of one table, and the levels of the sources, by what was gathered."""
+    """Improve the factors of one table, and the levels of the sources.
+
+    `owners` and `masses` are the source and the weight of each row, `happened` the weight of all changes of a source;
+    `rows` and `spans` are described in `fit`.
+    """
     size = len(factors)
     counts = np.zeros(size)
     expected = np.zeros(size)
     for _ in range(steps):
         counts[:] = 0.0
         expected[:] = 0.0
+        # Expectation: each change is shared out over the cells that it may have fallen into.
         for found in range(len(rows)):
             total = 0.0
             for place in range(size):
@@ -167,14 +180,15 @@ def _share_out(
             each = masses[found] / total if total > 0.0 else 0.0
             for place in range(size):
                 counts[place] += each * rows[found, place] * factors[place]
+        # Maximisation: the level of each source, and what it lets expect in each cell.
         for source in range(len(spans)):
-            told = 0.0
+            exposed = 0.0
             for place in range(size):
-                told += spans[source, place] * factors[place]
-            levels[source] = (happened[source] + 0.5) / (told + prior_s)
+                exposed += spans[source, place] * factors[place]
+            levels[source] = (happened[source] + 0.5) / (exposed + prior_s)
             for place in range(size):
                 expected[place] += levels[source] * spans[source, place]
-        # How long a silence lasts that is longer than any seen ended is unknown, and not for ever.
+        # Beyond the longest silence that ended nothing is known, but no silence lasts for ever.
         ended = size - 1
         while ended > 0 and counts[ended - 1] == 0.0:
             ended -= 1

@@ -1,18 +1,21 @@
-"""A file that always holds the feed's newest entries, or what the stylesheet makes of them; replaced as a whole.
+"""A file with the feed's newest entries, or the stylesheet's output; always replaced as a whole.
 
-Guarantee: exactly once. The same parcel written again leaves the same bytes.
+Guarantee: exactly once. Writing the same parcel again produces the same bytes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from feedweir.deliver.assets import standing_alone
-from feedweir.deliver.parcel import Parcel
-from feedweir.deliver.render import Format, render
+from feedweir.deliver.channels.channel_types import ChannelContext, ChannelType
+from feedweir.deliver.pages.assets import standing_alone
+from feedweir.deliver.render.formats import Format, render
+from feedweir.deliver.send.parcel import Parcel
+from feedweir.deliver.send.retry import RetryPolicy
 from feedweir.errors import DeliveryError
 
 _FORMATS = {
@@ -27,7 +30,7 @@ _FORMATS = {
 
 @dataclass(frozen=True, slots=True)
 class FileChannel:
-    """Writes below `directory` and nowhere else."""
+    """Writes only below `directory`."""
 
     directory: Path
     newest: int = 50
@@ -41,7 +44,7 @@ class FileChannel:
             raise DeliveryError(f"{path.name} cannot be written: {error.strerror or error}") from error
 
     def path_of(self, target: str) -> Path:
-        """Where a target lies; raises DeliveryError for one that leads out of the directory."""
+        """The path of a target; raises DeliveryError if it leads out of the directory."""
         root = self.directory.resolve()
         try:
             path = (root / target).resolve()
@@ -49,7 +52,7 @@ class FileChannel:
             path = root
         if path == root or not path.is_relative_to(root):
             raise DeliveryError(
-                f"{target!r} is not a file below the directory of outputs",
+                f"{target!r} is not a path below the directory `outputs`",
                 is_final=True,
                 hint="a relative path such as 'news.rss'",
             )
@@ -66,11 +69,11 @@ def content_of(parcel: Parcel, suffix: str) -> bytes:
 
 
 def format_of(suffix: str) -> Format:
-    """The format that a suffix stands for; raises DeliveryError, final, for one that stands for none."""
+    """The format of a suffix; raises a final DeliveryError if it has none."""
     format_ = _FORMATS.get(suffix.lower())
     if format_ is None:
         raise DeliveryError(
-            f"a feed cannot be written as {suffix or 'a file without a suffix'}",
+            f"{suffix or 'no suffix'} is not the suffix of a feed format",
             is_final=True,
             hint=f"one of {', '.join(_FORMATS)}, or apply a stylesheet",
         )
@@ -78,7 +81,7 @@ def format_of(suffix: str) -> Format:
 
 
 def replace_file(path: Path, content: bytes, mark: str) -> None:
-    """Write beside, then rename: a reader sees the old file or the new one, also after a power cut."""
+    """Write a temporary file, then rename it: readers see the old file or the new one, even after a power failure."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{mark}.{os.getpid()}")
     try:
@@ -89,3 +92,25 @@ def replace_file(path: Path, content: bytes, mark: str) -> None:
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+_ANYWHERE = FileChannel(Path("/outputs"))
+"""Whether a path leads out of a directory does not depend on which one it is."""
+
+
+def _open(context: ChannelContext, stack: ExitStack) -> FileChannel:
+    return FileChannel(context.outputs)
+
+
+def _check_target(target: str, has_stylesheet: bool) -> None:
+    path = _ANYWHERE.path_of(target)
+    if not has_stylesheet:
+        format_of(path.suffix)
+
+
+CHANNEL = ChannelType(
+    open=_open,
+    check_target=_check_target,
+    retry=RetryPolicy(first_s=1, factor=2, most_s=600, attempts=20),
+    at_once=2,
+)

@@ -1,7 +1,7 @@
-"""Notifications by Apprise, for the many services it speaks; installed with `feedweir[notify]`.
+"""Notifications through any service that Apprise supports; installed with `feedweir[notify]`.
 
-Guarantee: at least once. The services have no idempotency: a sender that dies between sending and settling repeats the
-message. Apprise says only whether it succeeded, so every failure is tried again; why it failed is in its log alone.
+Guarantee: at least once. The services have no idempotency: if the sender dies between sending and settling, the message
+is repeated. Apprise reports only whether it succeeded, so every failure is tried again; the reason is only in its log.
 """
 
 from __future__ import annotations
@@ -10,21 +10,24 @@ import importlib
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from feedweir.deliver.digest import Foot, digest
-from feedweir.deliver.parcel import Parcel
-from feedweir.deliver.threads import Threads
+from feedweir.deliver.channels.channel_types import ChannelContext, ChannelType
+from feedweir.deliver.render.digest import Foot, digest
+from feedweir.deliver.send.parcel import Parcel
+from feedweir.deliver.send.retry import RetryPolicy
+from feedweir.deliver.send.threads import Threads
 from feedweir.errors import DeliveryError
 
+_AT_ONCE = 2
 _MAX_REASON = 300
 _PATIENCE_S = 20.0
-"""For an answer, whatever the address asks for (`rto=…`): others wait for the thread."""
+"""The longest wait for a response, whatever the address asks for (`rto=…`): others need the thread."""
 
 Notify: TypeAlias = Callable[[str, str, str], bool]
-"""(service URL, title, text) → whether the service took it."""
+"""(service URL, title, text) → whether the service accepted it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,7 @@ class NotifyChannel:
 
     notify: Notify
     newest: int = 0
-    threads: Threads = field(default_factory=lambda: Threads(2, "notify"))
+    threads: Threads = field(default_factory=lambda: Threads(_AT_ONCE, "notify"))
 
     async def send(self, parcel: Parcel) -> None:
         destination = parcel.destination
@@ -41,11 +44,11 @@ class NotifyChannel:
         made = digest(parcel.view, destination.address, foot=foot, transformed=parcel.transformed)
         taken = await self.threads.run(self.notify, parcel.destination.target, made.subject, made.text)
         if not taken:
-            raise DeliveryError("the service did not take the notification")
+            raise DeliveryError("the service did not accept the notification")
 
 
 def with_apprise() -> Notify | None:
-    """Notifying by Apprise; None where it is not installed."""
+    """Notifications by Apprise; None if it is not installed."""
     try:
         apprise: Any = importlib.import_module("apprise")
     except ImportError:
@@ -54,13 +57,13 @@ def with_apprise() -> Notify | None:
     def notify(url: str, title: str, text: str) -> bool:
         service = apprise.Apprise.instantiate(url)
         if service is None:
-            raise DeliveryError("this is not an address that Apprise knows", is_final=True)
+            raise DeliveryError("Apprise does not know this kind of address", is_final=True)
         service.socket_connect_timeout = min(service.socket_connect_timeout, _PATIENCE_S)
         service.socket_read_timeout = min(service.socket_read_timeout, _PATIENCE_S)
         with _warnings() as warnings:
             is_taken = bool(service.notify(title=title, body=text))
         if not is_taken and warnings:
-            raise DeliveryError(f"the service did not take the notification: {warnings[0]}"[:_MAX_REASON])
+            raise DeliveryError(f"the service did not accept the notification: {warnings[0]}"[:_MAX_REASON])
         return is_taken
 
     return notify
@@ -68,7 +71,7 @@ def with_apprise() -> Notify | None:
 
 @contextmanager
 def _warnings() -> Iterator[list[str]]:
-    """What Apprise logs meanwhile in this thread: others may be notifying at the same time."""
+    """The warnings that Apprise logs in this thread during the block."""
     found: list[str] = []
     thread = threading.get_ident()
 
@@ -84,3 +87,12 @@ def _warnings() -> Iterator[list[str]]:
         yield found
     finally:
         logger.removeHandler(handler)
+
+
+def _open(context: ChannelContext, stack: ExitStack) -> NotifyChannel | None:
+    """None unless the operator allows it and Apprise is installed."""
+    notify = with_apprise() if context.settings.notify else None
+    return None if notify is None else NotifyChannel(notify)
+
+
+CHANNEL = ChannelType(open=_open, retry=RetryPolicy(first_s=30, attempts=6), at_once=_AT_ONCE)

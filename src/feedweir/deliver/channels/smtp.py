@@ -1,4 +1,4 @@
-"""SMTP connections that are kept open between messages, and what a server's answers mean."""
+"""SMTP connections, kept open between messages, and the meaning of a server's responses."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
-from feedweir.errors import DeliveryError
+from feedweir.config import Settings
+from feedweir.errors import DeliveryError, SettingsError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmtpServer:
-    """Where mail is handed over."""
+    """The server that accepts our mail."""
 
     host: str = "localhost"
     port: int = 25
@@ -23,11 +24,26 @@ class SmtpServer:
     password: str = field(default="", repr=False)
     timeout_s: float = 30.0
     connections: int = 8
-    """Kept open at most."""
+    """How many are kept open at most."""
+
+
+def server_in(settings: Settings) -> SmtpServer | None:
+    """The server that the settings name, if they name one."""
+    if not settings.smtp_host:
+        return None
+    if settings.smtp_security not in ("none", "starttls", "tls"):
+        raise SettingsError(f"setting smtp_security: {settings.smtp_security!r} is not none, starttls or tls")
+    return SmtpServer(
+        host=settings.smtp_host,
+        port=settings.smtp_port,
+        security=settings.smtp_security,  # type: ignore[arg-type]
+        user=settings.smtp_user,
+        password=settings.smtp_password,
+    )
 
 
 class SmtpPool:
-    """Hands messages over, from any thread. A connection that failed is not used again."""
+    """Sends messages from any thread. A connection that failed is not used again."""
 
     def __init__(self, server: SmtpServer) -> None:
         self._server = server
@@ -35,7 +51,7 @@ class SmtpPool:
         self._lock = threading.Lock()
 
     def send(self, sender: str, recipient: str, content: bytes) -> None:
-        """Hand over one message for one recipient; raises DeliveryError, final when the server says so."""
+        """Send one message to one recipient; raises DeliveryError, final if the server says so."""
         kept = self._take()
         if kept is not None and self._offered(kept, sender, recipient):
             self._finish(kept, content)
@@ -53,7 +69,7 @@ class SmtpPool:
                 connection.quit()
 
     def _offered(self, connection: smtplib.SMTP, sender: str, recipient: str) -> bool:
-        """Whether a kept connection still works. Nothing was handed over when it does not."""
+        """Whether a kept connection still works; if it does not, nothing was sent."""
         try:
             _offer(connection, sender, recipient)
         except (smtplib.SMTPServerDisconnected, ConnectionError, TimeoutError):
@@ -79,7 +95,7 @@ class SmtpPool:
             return self._idle.pop() if self._idle else None
 
     def _give_back(self, connection: smtplib.SMTP, *, with_reset: bool = False) -> None:
-        """Keep a connection; one in the middle of a message that was refused is reset."""
+        """Keep a connection for later; after a refused message it is reset first."""
         try:
             if with_reset:
                 connection.rset()
@@ -114,7 +130,7 @@ class SmtpPool:
 
 
 class _converted:
-    """Errors of a connection in our words; the connection is closed."""
+    """Closes a connection that fails, and raises the error as a DeliveryError."""
 
     def __init__(self, connection: smtplib.SMTP) -> None:
         self._connection = connection
@@ -138,7 +154,7 @@ def _offer(connection: smtplib.SMTP, sender: str, recipient: str) -> None:
 
 
 def delivery_error(error: Exception) -> DeliveryError:
-    """4xx is for now, 5xx for good, as the standard has it; a refused login is ours to mend and is for now."""
+    """4xx is temporary and 5xx permanent, as in the standard; a refused login is our own fault, and temporary."""
     if isinstance(error, smtplib.SMTPAuthenticationError):
         return DeliveryError("the mail server refused our login", hint="check the user and the password")
     if isinstance(error, smtplib.SMTPResponseException):

@@ -1,6 +1,6 @@
-"""Webhooks signed as Standard Webhooks describes.
+"""Webhooks, signed as described by Standard Webhooks.
 
-Guarantee: at least once, under one `webhook-id` for the same entries: exactly once for a receiver that remembers ids.
+Guarantee: at least once, under one `webhook-id` for the same entries; exactly once for receivers that remember ids.
 """
 
 from __future__ import annotations
@@ -11,13 +11,16 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 
-from feedweir.deliver.parcel import Parcel
-from feedweir.deliver.plain import rfc3339
-from feedweir.deliver.posting import Post, Poster, check
-from feedweir.deliver.render import Format, rendered
+from feedweir.acquire.fetch.http_rules import wire_url
+from feedweir.deliver.channels.channel_types import ChannelContext, ChannelType
+from feedweir.deliver.render.formats import Format, rendered
+from feedweir.deliver.render.plain import rfc3339
+from feedweir.deliver.send.parcel import Parcel
+from feedweir.deliver.send.poster import Post, Poster, check
 from feedweir.errors import DeliveryError
 
 _PREFIX = "whsec_"
@@ -25,7 +28,7 @@ _PREFIX = "whsec_"
 
 @dataclass(frozen=True, slots=True)
 class WebhookChannel:
-    """Posts each parcel to the subscription's URL, signed with its option `secret` (`whsec_…`) where it has one."""
+    """Posts each parcel to the subscription's URL, signed with its `secret` (`whsec_…`) if it has one."""
 
     post: Poster
     clock: Callable[[], datetime]
@@ -37,7 +40,7 @@ class WebhookChannel:
 
 
 def request_of(parcel: Parcel, now: datetime) -> Post:
-    """The request for a parcel: the id and the body stay the same at every attempt, the time is the attempt's."""
+    """The request for a parcel: id and body are the same for every attempt, the timestamp is the attempt's."""
     body, media_type = _body(parcel)
     message_id, timestamp = f"msg_{parcel.key}", str(int(now.timestamp()))
     headers = [
@@ -47,14 +50,14 @@ def request_of(parcel: Parcel, now: datetime) -> Post:
     ]
     keys = str(parcel.destination.options.get("secret", "")).split()
     if keys:
-        # Several secrets, separated by spaces: receivers may change theirs without missing anything.
+        # Several secrets, separated by spaces, let a receiver change its secret without missing anything.
         signed = " ".join(signature(secret, message_id, timestamp, body) for secret in keys)
         headers.append(("webhook-signature", signed))
     return Post(parcel.destination.target, tuple(headers), body)
 
 
 def new_secret() -> str:
-    """A secret that nobody can guess, as Standard Webhooks writes it."""
+    """A random secret in the notation of Standard Webhooks."""
     return _PREFIX + base64.b64encode(secrets.token_bytes(24)).decode()
 
 
@@ -70,24 +73,26 @@ def signature(secret: str, message_id: str, timestamp: str, body: bytes) -> str:
     return "v1," + base64.b64encode(hmac.new(key, content, hashlib.sha256).digest()).decode()
 
 
-def is_signed(
-    secret: str, headers: dict[str, str], body: bytes, now: datetime, *, tolerance_s: float = 300
-) -> bool:
-    """What a receiver checks: one of the signatures is ours, and the message is of these minutes."""
-    message_id, timestamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
-    if not timestamp.isdigit() or abs(now.timestamp() - int(timestamp)) > tolerance_s:
-        return False
-    expected = signature(secret, message_id, timestamp, body)
-    given = headers.get("webhook-signature", "").split()
-    return any(hmac.compare_digest(expected.encode(), each.encode()) for each in given)
-
-
 def _body(parcel: Parcel) -> tuple[bytes, str]:
     if parcel.transformed is not None:
         media_type = f"{parcel.transformed.media_type}; charset=utf-8"
         return parcel.transformed.text.encode("utf-8", "replace"), media_type
-    # Written around the feed, which is the same for everybody who is sent these entries.
+    # The feed is rendered once for all subscriptions that are sent these entries.
     start = f'{{"type":"feedweir.items","timestamp":"{rfc3339(parcel.made_at)}",'
     start += f'"data":{{"subscription":{parcel.destination.subscription},"feed":'
     feed = rendered(parcel.view, Format.JSON, parcel.destination.address)
     return start.encode() + feed.rstrip(b"\n") + b"}}", "application/json"
+
+
+def _open(context: ChannelContext, stack: ExitStack) -> WebhookChannel:
+    return WebhookChannel(context.post, context.clock)
+
+
+def _check_target(target: str, has_stylesheet: bool) -> None:
+    if wire_url(target) is None:
+        raise DeliveryError(
+            f"{target!r} is not an http or https address", hint="as in https://example.org/hook"
+        )
+
+
+CHANNEL = ChannelType(open=_open, check_target=_check_target, new_secret=new_secret)

@@ -1,25 +1,29 @@
-"""Content pushed to WebSub subscribers, as the hub of our own feeds.
+"""Pushes to WebSub subscribers of our own feeds.
 
-Guarantee: at least once while the lease lasts; entries have stable ids by which a subscriber recognises a repeat.
+Guarantee: at least once while the lease lasts; by the stable ids of entries a subscriber recognises duplicates.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlsplit
 
-from feedweir.deliver.hub import Lease, distribution
-from feedweir.deliver.parcel import Destination, Parcel
-from feedweir.deliver.posting import Poster, check
-from feedweir.deliver.render import Format, rendered
+from feedweir.deliver.address import Address
+from feedweir.deliver.channels.channel_types import ChannelContext, ChannelType
+from feedweir.deliver.hub import distribution, lease_of
+from feedweir.deliver.render.formats import Format, rendered
+from feedweir.deliver.send.parcel import Parcel
+from feedweir.deliver.send.poster import Poster, check
+from feedweir.deliver.send.retry import RetryPolicy
 from feedweir.errors import DeliveryError
 
 
 @dataclass(frozen=True, slots=True)
 class WebSubChannel:
-    """Posts the new entries in the format of the topic; `hub` is the public URL of ours."""
+    """Posts new entries in the format of the topic; `hub` is the public URL of our hub."""
 
     post: Poster
     clock: Callable[[], datetime]
@@ -36,23 +40,16 @@ class WebSubChannel:
         check(answer, self.clock())
 
 
-def lease_of(destination: Destination) -> Lease:
-    """The lease as the subscription's options keep it."""
-    options = destination.options
-    return Lease(
-        topic=options["topic"],
-        callback=destination.target,
-        secret=options.get("secret", ""),
-        until=datetime.fromisoformat(options["until"]),
-    )
-
-
-def options_of(lease: Lease) -> dict[str, str]:
-    """What a subscription keeps of a lease."""
-    return {"topic": lease.topic, "secret": lease.secret, "until": lease.until.isoformat()}
-
-
 def format_of(topic: str) -> Format:
-    """The format that the topic's address ends in; RSS where it does not say."""
+    """The format of the topic by its suffix; RSS if it has none."""
     suffix = urlsplit(topic).path.rpartition(".")[2]
     return {"atom": Format.ATOM, "json": Format.JSON}.get(suffix, Format.RSS)
+
+
+def _open(context: ChannelContext, stack: ExitStack) -> WebSubChannel | None:
+    """None without a public address: subscribers could not reach the hub."""
+    base = context.settings.public_url.rstrip("/")
+    return WebSubChannel(context.post, context.clock, Address(base).hub()) if base else None
+
+
+CHANNEL = ChannelType(open=_open, retry=RetryPolicy(first_s=30, attempts=8), when_gone="dropped")

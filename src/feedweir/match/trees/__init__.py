@@ -5,11 +5,11 @@
 variables bind, and their string values.
 """
 
-from feedweir.match.trees.compiled import TreeMatches, TreeSet, compile_trees
-from feedweir.match.trees.document import DocumentTree, TreeBounds, parse_tree, tree_of
-from feedweir.match.trees.limbs import fits
+from feedweir.match.trees.documents.document import DocumentTree, TreeBounds, parse_tree, tree_of
+from feedweir.match.trees.patterns.pattern_steps import fits
+from feedweir.match.trees.patterns.xpath import xpath_of
+from feedweir.match.trees.tree_set import TreeMatches, TreeSet, compile_trees
 from feedweir.match.trees.witnesses import Witnesses
-from feedweir.match.trees.xpath import xpath_of
 
 __all__ = [
     "DocumentTree",

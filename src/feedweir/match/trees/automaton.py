@@ -1,7 +1,7 @@
-"""The shared automaton: which steps reach a label path, worked out once for each state of it.
+"""The shared automaton: which routes reach a label path, worked out once for each state of it.
 
-All steps of all patterns are one automaton. A label path is read once: the steps it reaches follow from those of the
-path above it, and paths that reach the same steps are in one state, so the deterministic automaton is built lazily,
+All routes of all patterns are one automaton. A label path is read once: the routes it reaches follow from those of the
+path above it, and paths that reach the same routes are in one state, so the deterministic automaton is built lazily,
 state by state, and is bounded by the patterns, not by the documents.
 """
 
@@ -13,9 +13,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from feedweir.match.trees.limbs import Comparisons
-from feedweir.match.trees.postings import Layout, offsets, stretches
-from feedweir.match.trees.steps import ANY_ATTRIBUTE, ANY_ELEMENT, OPERATIONS, ROOT_STEP, TEXT_EQ, TEXT_NE
+from feedweir.match.arrays import ranges_of
+from feedweir.match.trees.patterns.pattern_steps import Comparisons
+from feedweir.match.trees.patterns.postings import Layout, offsets
+from feedweir.match.trees.tree_codes import (
+    ANY_ATTRIBUTE,
+    ANY_ELEMENT,
+    OPERATIONS,
+    ROOT_ROUTE,
+    TEXT_EQ,
+    TEXT_NE,
+)
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -26,7 +34,7 @@ class State(NamedTuple):
 
     reached: Ints
     spreading: Ints
-    """Steps above or at these paths from which a `//` step can start."""
+    """Routes above or at these paths from which a `//` route can start."""
     atoms: Ints
     """Atoms that a node here can make true, by operation and then by what they compare with."""
     ops: Longs
@@ -48,9 +56,9 @@ class Facts(NamedTuple):
     busy: Ints
     plain_ptr: Longs
     plain: Ints
-    steps_ptr: Longs
-    steps: Ints
-    """Steps reached, ascending."""
+    routes_ptr: Longs
+    routes: Ints
+    """Routes reached, ascending."""
     needs_text: NDArray[np.bool_]
     needs_number: NDArray[np.bool_]
 
@@ -62,19 +70,19 @@ class Automaton:
         self._n_plain = np.diff(layout.postings.plain_ptr)
         self._is_busy = np.diff(layout.postings.ptr) > 0
         self._is_busy[layout.postings.rest] = True
-        self._edges = _edges_of(layout.steps)
-        self._spreads = np.zeros(len(layout.steps), np.bool_)
-        self._spreads[layout.steps[layout.steps[:, 1] == 1, 0]] = True
+        self._edges = _edges_of(layout.routes)
+        self._spreads = np.zeros(len(layout.routes), np.bool_)
+        self._spreads[layout.routes[layout.routes[:, 1] == 1, 0]] = True
         self.states: list[State] = []
         self._known: dict[tuple[bytes, bytes], int] = {}
         self._next: dict[tuple[int, int], int] = {}
         self._facts: Facts | None = None
         self.size = 0
-        root = np.array([ROOT_STEP], np.int32)
+        root = np.array([ROOT_ROUTE], np.int32)
         self._state(root, root[self._spreads[root]])
 
     def after(self, state: int, label: int) -> int:
-        """The state of a path that goes on with a label."""
+        """The state of a path extended by a label."""
         key = (state, label)
         if key not in self._next:
             above = self.states[state]
@@ -111,10 +119,10 @@ class Automaton:
     def _made(self, reached: Ints, spreading: Ints) -> State:
         known, postings = self._layout.atoms, self._layout.postings
         starts = known.ptr[reached]
-        atoms = np.sort(known.by_step[stretches(starts, known.ptr[reached + 1] - starts)])
+        atoms = np.sort(known.by_route[ranges_of(starts, known.ptr[reached + 1] - starts)])
         ops = np.searchsorted(self._op_of[atoms], np.arange(OPERATIONS + 1))
         busy = atoms[self._is_busy[atoms]].astype(np.int32)
-        plain = postings.plain[stretches(postings.plain_ptr[atoms], self._n_plain[atoms])]
+        plain = postings.plain[ranges_of(postings.plain_ptr[atoms], self._n_plain[atoms])]
         return State(reached, spreading, atoms.astype(np.int32), ops, busy, plain)
 
     def _facts_of(self) -> Facts:
@@ -137,19 +145,19 @@ class Automaton:
 
 
 def _size(state: State) -> int:
-    """Numbers held of a state, among them those in `Facts`."""
+    """The numbers that a state takes, including those in `Facts`."""
     return 4 * len(state.atoms) + 2 * len(state.busy) + 2 * len(state.plain)
 
 
-def _edges_of(steps: Ints) -> dict[tuple[int, int], tuple[Ints, Ints]]:
-    """The steps of each axis and label: those they start from, and themselves."""
-    return dict(_grouped(steps))
+def _edges_of(routes: Ints) -> dict[tuple[int, int], tuple[Ints, Ints]]:
+    """The routes of each axis and label: those they start from, and themselves."""
+    return dict(_grouped(routes))
 
 
-def _grouped(steps: Ints) -> Iterator[tuple[tuple[int, int], tuple[Ints, Ints]]]:
-    order = 1 + np.lexsort((steps[1:, 2], steps[1:, 1]))
-    keys = steps[order][:, 1:]
+def _grouped(routes: Ints) -> Iterator[tuple[tuple[int, int], tuple[Ints, Ints]]]:
+    order = 1 + np.lexsort((routes[1:, 2], routes[1:, 1]))
+    keys = routes[order][:, 1:]
     starts = np.flatnonzero(np.any(keys[1:] != keys[:-1], axis=1)) + 1
     for targets in np.split(order.astype(np.int32), starts) if len(order) else []:
-        _, axis, label = steps[targets[0]].tolist()
-        yield (axis, label), (np.ascontiguousarray(steps[targets, 0]), targets)
+        _, axis, label = routes[targets[0]].tolist()
+        yield (axis, label), (np.ascontiguousarray(routes[targets, 0]), targets)

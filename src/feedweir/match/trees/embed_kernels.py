@@ -12,13 +12,13 @@ import numpy as np
 
 from feedweir.kernels import njit
 from feedweir.match.trees.fit_kernels import compares
-from feedweir.match.trees.steps import ANY_ATTRIBUTE, ANY_ELEMENT, END, LABEL, PARENT, TEXT
+from feedweir.match.trees.tree_codes import ANY_ATTRIBUTE, ANY_ELEMENT, END, LABEL, PARENT, TEXT
 
 
 @njit(cache=True)
 def bind_batch(batch, numbers, documents, chosen, rows, above, labels, max_rows):  # type: ignore[no-untyped-def]
     """(rows, whether each document is complete): rows (pair, v, node1, node2) of the k-th pair of a document,
-    ascending, and a pattern that it has; a document that gives more than `max_rows` is given up."""
+    ascending, and a pattern that it has; a document that would give more than `max_rows` gives none."""
     found = np.empty((1024, 4), np.int32)
     used = 0
     is_complete = np.ones(batch.ptr.size - 1, np.bool_)
@@ -165,7 +165,11 @@ def _room_for(first, last, label, lists_ptr):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _prune(first, last, axis, up, parent, room, starts, stops, alive):  # type: ignore[no-untyped-def]
-    """Drop what nothing above reaches; `alive[v, n]` then says whether v can be n in a whole embedding."""
+    """Drop what nothing above reaches; `alive[v, n]` then says whether v can be n in a whole embedding.
+
+    room   n3 n8 | n4 n9 n11 | …      the fitting nodes of pattern nodes first, first + 1, …
+           starts[v], stops[v]        where those of v are
+    """
     for v in range(first, last):
         local = v - first
         for place in range(starts[local], stops[local]):
@@ -187,8 +191,10 @@ def _prune(first, last, axis, up, parent, room, starts, stops, alive):  # type: 
 def _climb(v, node, first, axis, up, wanted, parent, alive, chain):  # type: ignore[no-untyped-def]
     """How many nodes pattern node `wanted` can be when v is `node`; they are written to `chain`, the lowest first.
 
-    All of them are above `node`, one below the other: each step up leads from a set of them to another, so that no way
-    is gone twice.
+    All of them are above `node`, one below the other: each step up leads from one set of them to the next, so that no
+    path is walked twice.
+
+    v = c, wanted = a in a/b//c     chain  {node}  →  nodes that b can be  →  nodes that a can be
     """
     chain[0] = node
     count = 1
@@ -218,7 +224,7 @@ def _climb(v, node, first, axis, up, wanted, parent, alive, chain):  # type: ign
 
 @njit(cache=True)
 def _deepest(parent):  # type: ignore[no-untyped-def]
-    """How many nodes the longest way down has."""
+    """The number of nodes on the longest path from the root."""
     depth = np.ones(len(parent), np.int32)
     deepest = 1
     for node in range(len(parent)):

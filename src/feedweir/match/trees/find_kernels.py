@@ -1,7 +1,7 @@
 """Which patterns each document of a batch has, on flat arrays, in one pass.
 
 The atoms that are true of a document decide the patterns without branches, and lead to the groups that are found by
-them. What the structure of the document says of a group's outline decides what follows from its atoms being true: that
+them. What the structure of the document says of a group's shape decides what follows from its atoms being true: that
 it is there, that it cannot be, or that it must be laid on the nodes at which it branches.
 """
 
@@ -13,26 +13,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feedweir.kernels import njit
-from feedweir.match.trees.atom_kernels import mark, true_atoms
-from feedweir.match.trees.check_kernels import listed, unlisted, verify
-from feedweir.match.trees.skeleton_kernels import SMALL_NODES, verdicts_for
-from feedweir.match.trees.steps import BY_ATOMS, MEMBERS, NEVER, OUTLINE, REST, UNKNOWN
-from feedweir.match.trees.verdict_kernels import note_above, verdict_on
+from feedweir.match.trees.documents.document_shape_kernels import SMALL_NODES, results_for
+from feedweir.match.trees.doubt_kernels import listed, unlisted, verify
+from feedweir.match.trees.shape_result_kernels import note_above, result_on
+from feedweir.match.trees.tree_codes import BY_ATOMS, MEMBERS, NEVER, REST, SHAPE, UNKNOWN
+from feedweir.match.trees.true_atom_kernels import mark, true_atoms
 
 _kernel = njit(cache=True, _nrt=False)
 
 
-class Scratch(NamedTuple):
-    """Room that every batch uses again; what ends in `_at` holds the time at which it was noted."""
+class TreeScratch(NamedTuple):
+    """Scratch that every batch reuses; what ends in `_at` holds the number of the document in which it was set."""
 
     clock: NDArray[np.int64]
     is_true: NDArray[np.bool_]
     """Of each atom; false between documents."""
-    step_at: NDArray[np.int64]
-    step_nodes: NDArray[np.int64]
-    """How many nodes a step reaches."""
-    step_head: NDArray[np.int64]
-    """The first of the entries that tell which states a step is reached in."""
+    route_at: NDArray[np.int64]
+    route_nodes: NDArray[np.int64]
+    """How many nodes a route reaches."""
+    route_head: NDArray[np.int64]
+    """The first of the entries that tell which states a route is reached in."""
     check_at: NDArray[np.int64]
     check_holds: NDArray[np.bool_]
     marks: NDArray[np.uint64]
@@ -43,8 +43,8 @@ class Scratch(NamedTuple):
     stack: NDArray[np.int64]
     above: NDArray[np.int64]
     """Of each node of a small document its parent, and all that is above it, as sets."""
-    steps: NDArray[np.int64]
-    """The steps of the outline at hand."""
+    parts: NDArray[np.int64]
+    """The steps of the pattern shape at hand."""
 
 
 class Places(NamedTuple):
@@ -57,11 +57,17 @@ class Places(NamedTuple):
 
 @njit(cache=True)
 def find_batch(  # type: ignore[no-untyped-def]
-    begin, found, ptr, batch, numbers, state_of, facts, comparisons, postings, groups, checks, outlines, skeletons,
-    limbs, scratch, labels,
+    begin, found, ptr, batch, numbers, state_of, facts, comparisons, postings, groups, checks, shapes, document_shapes,
+    steps, scratch, labels,
 ):  # fmt: skip
     """The first document that `found` has no room for: of those from `begin` to there the patterns are written to it,
-    ascending, and to `ptr` where they end."""
+    ascending, and to `ptr` where they end.
+
+    batch.nodes    rows of all documents, one document after the other; batch.ptr tells where each begins
+    state_of       of each label path the state of the automaton; facts: what each state decides
+    scratch.marks  a bit for each pattern, set while the document at hand has it
+    found, ptr     patterns of document d: found[ptr[d] : ptr[d + 1]]
+    """
     place_of = np.full(facts.ops.shape[0], -1, np.int64)
     entries = np.empty((256, 2), np.int64)
     used = 0
@@ -71,16 +77,19 @@ def find_batch(  # type: ignore[no-untyped-def]
         if last > first:
             nodes, values, paths = batch.nodes[first:last], numbers[first:last], batch.paths[first:last]
             scratch.clock[0] += 1
+            # 1. the nodes by state, and which routes reach how many of them
             places = _places(paths, state_of, place_of)
             entries = _room_for(places, facts, entries)
-            _note_steps(places, facts, scratch, entries)
+            _note_routes(places, facts, scratch, entries)
             note_above(nodes, scratch.above)
-            row = verdicts_for(nodes, paths, batch.elements[number], skeletons)
+            row = results_for(nodes, paths, batch.elements[number], document_shapes)
+            # 2. true atoms, and the patterns that they decide alone or by the shape of the document
             n_true, total = true_atoms(places, facts, comparisons, nodes, values, scratch)
             n_doubtful, decided = _follow(
-                n_true, postings, groups.members, outlines, skeletons.verdicts[row], limbs, nodes, scratch
+                n_true, postings, groups.members, shapes, document_shapes.results[row], steps, nodes, scratch
             )
             total += decided
+            # 3. what is still in doubt is laid on the nodes
             if n_doubtful:
                 serial = scratch.clock[1]
                 scratch.clock[1] += len(nodes)
@@ -88,9 +97,10 @@ def find_batch(  # type: ignore[no-untyped-def]
                 lists = listed(nodes, values, labels) if is_large else unlisted()
                 seen = np.zeros(len(nodes) if is_large else 1, np.int32)
                 total += verify(
-                    n_doubtful, postings.heads, groups, checks, limbs, nodes, values, state_of, paths, facts,
+                    n_doubtful, postings.heads, groups, checks, steps, nodes, values, state_of, paths, facts,
                     places, entries, lists, seen, scratch, serial
                 )  # fmt: skip
+        # 4. the marks as numbers, if there is room
         if used + min(total, 64 * scratch.marks.size) > found.size:
             scratch.marks[:] = 0
             return number
@@ -129,33 +139,33 @@ def _places(paths, state_of, place_of):  # type: ignore[no-untyped-def]
 def _room_for(places, facts, entries):  # type: ignore[no-untyped-def]
     reached = 0
     for state in places.states:
-        reached += facts.steps_ptr[state + 1] - facts.steps_ptr[state]
+        reached += facts.routes_ptr[state + 1] - facts.routes_ptr[state]
     return entries if reached <= len(entries) else np.empty((2 * reached, 2), np.int64)
 
 
 @_kernel
-def _note_steps(places, facts, scratch, entries):  # type: ignore[no-untyped-def]
-    """Of each step how many nodes it reaches, and in which states: a chain of entries (place, next)."""
+def _note_routes(places, facts, scratch, entries):  # type: ignore[no-untyped-def]
+    """Of each route how many nodes it reaches, and in which states: a chain of entries (place, next)."""
     now = scratch.clock[0]
     used = 0
     # The last entry of a chain is followed first, and that is the node highest up.
     for place in range(places.states.size - 1, -1, -1):
         state = places.states[place]
-        for at in range(facts.steps_ptr[state], facts.steps_ptr[state + 1]):
-            step = facts.steps[at]
-            if scratch.step_at[step] != now:
-                scratch.step_at[step] = now
-                scratch.step_nodes[step] = 0
-                scratch.step_head[step] = -1
-            scratch.step_nodes[step] += places.ptr[place + 1] - places.ptr[place]
+        for at in range(facts.routes_ptr[state], facts.routes_ptr[state + 1]):
+            route = facts.routes[at]
+            if scratch.route_at[route] != now:
+                scratch.route_at[route] = now
+                scratch.route_nodes[route] = 0
+                scratch.route_head[route] = -1
+            scratch.route_nodes[route] += places.ptr[place + 1] - places.ptr[place]
             entries[used, 0] = place
-            entries[used, 1] = scratch.step_head[step]
-            scratch.step_head[step] = used
+            entries[used, 1] = scratch.route_head[route]
+            scratch.route_head[route] = used
             used += 1
 
 
 @_kernel
-def _follow(n_true, postings, members, outlines, verdicts, limbs, nodes, scratch):  # type: ignore[no-untyped-def]
+def _follow(n_true, postings, members, shapes, results, steps, nodes, scratch):  # type: ignore[no-untyped-def]
     """(how many groups remain in doubt, how many patterns were marked) of the groups that true atoms lead to; the
     doubtful are listed in `scratch.doubtful`."""
     heads = postings.heads
@@ -163,17 +173,17 @@ def _follow(n_true, postings, members, outlines, verdicts, limbs, nodes, scratch
     for at in range(n_true):
         atom = scratch.true[at]
         for group in range(postings.ptr[atom], postings.ptr[atom + 1]):
-            outline = heads[group, OUTLINE]
-            if verdicts[outline] == UNKNOWN:
-                verdicts[outline] = verdict_on(outline, outlines, limbs, nodes, scratch)
-            if verdicts[outline] == NEVER:
+            shape = heads[group, SHAPE]
+            if results[shape] == UNKNOWN:
+                results[shape] = result_on(shape, shapes, steps, nodes, scratch)
+            if results[shape] == NEVER:
                 continue
             is_good = True
             for other in range(heads[group, REST], heads[group + 1, REST]):
                 is_good &= scratch.is_true[postings.rest[other]]
             if not is_good:
                 continue
-            if verdicts[outline] == BY_ATOMS:
+            if results[shape] == BY_ATOMS:
                 n_marked += mark(heads[group, MEMBERS], heads[group + 1, MEMBERS], members, scratch.marks)
             else:
                 scratch.doubtful[n_doubtful] = group
@@ -191,7 +201,7 @@ for _place in range(64):
 
 @_kernel
 def _write(marks, found, used):  # type: ignore[no-untyped-def]
-    """The marked patterns in order; the marks are removed."""
+    """Write the marked patterns in order and clear the marks."""
     for place in range(marks.size):
         word = marks[place]
         if word == 0:

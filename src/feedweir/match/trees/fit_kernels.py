@@ -1,11 +1,11 @@
-"""Whether a limb fits at a node: its value compares, and each of its branches fits somewhere below."""
+"""Whether a step fits at a node: its value compares, and each of its branches fits somewhere below."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from feedweir.kernels import njit
-from feedweir.match.trees.steps import (
+from feedweir.match.trees.tree_codes import (
     AFTER,
     ANY_ATTRIBUTE,
     ANY_ELEMENT,
@@ -30,7 +30,7 @@ from feedweir.match.trees.steps import (
 
 _kernel = njit(cache=True, _nrt=False)
 _SMALL = 32
-"""Nodes that are rather looked through than found by name."""
+"""Up to this many nodes are scanned rather than found by name."""
 
 
 @njit(inline="always")
@@ -56,8 +56,8 @@ def compares(op, text, number, node_text, node_number):  # type: ignore[no-untyp
 
 
 @njit(inline="always")
-def _memory_key(limb, node, serial):  # type: ignore[no-untyped-def]
-    return (np.int64(limb) << 38) | ((serial + node) & 0x3FFFFFFFFF)
+def _memory_key(step, node, serial):  # type: ignore[no-untyped-def]
+    return (np.int64(step) << 38) | ((serial + node) & 0x3FFFFFFFFF)
 
 
 @njit(inline="always")
@@ -69,7 +69,7 @@ def _memory_slot(key, memory):  # type: ignore[no-untyped-def]
 
 @_kernel
 def first_from(numbers, number, low, high):  # type: ignore[no-untyped-def]
-    """The first place from low to high of a sorted number that is not smaller."""
+    """The first place from `low` to `high` in sorted numbers whose number is not smaller."""
     while low < high:
         middle = (low + high) >> 1
         if numbers[middle] < number:
@@ -80,22 +80,28 @@ def first_from(numbers, number, low, high):  # type: ignore[no-untyped-def]
 
 
 @_kernel
-def fits(limb, node, limbs, constants, branch, nodes, numbers, lists_ptr, lists, memory, serial):  # type: ignore[no-untyped-def]
-    """Whether a limb, whose name the node has, fits there.
+def fits(step, node, steps, constants, branch, nodes, numbers, lists_ptr, lists, memory, serial):  # type: ignore[no-untyped-def]
+    """Whether a step, whose name the node has, fits there.
 
-    `memory` holds what has failed below some `//`, so that nodes within nodes are not tried again and again; it may
-    forget.
+    steps[s]     WANTED name, AXIS, OP and CONSTANT to compare with, branches FIRST to LAST in `branch`
+    nodes[n]     LABEL, PARENT, END of what lies below, TEXT, its ATTRIBUTES up to AFTER; numbers[n] is its value
+    lists        the nodes of each name in document order, from lists_ptr[name]; empty for small documents
+    memory       (step, node) that failed below some `//`, so that nodes within nodes are not tried again and again; it
+                 may forget
     """
+    # 1. the node itself
     if not compares(
-        limbs[limb, OP], limbs[limb, CONSTANT], constants[limb], nodes[node, TEXT], numbers[node]
+        steps[step, OP], steps[step, CONSTANT], constants[step], nodes[node, TEXT], numbers[node]
     ):
         return False
-    if limbs[limb, FIRST] < limbs[limb, LAST] and nodes[node, LABEL] & 1:
+    if steps[step, FIRST] < steps[step, LAST] and nodes[node, LABEL] & 1:
         return False
-    for place in range(limbs[limb, FIRST], limbs[limb, LAST]):
+    # 2. each branch
+    for place in range(steps[step, FIRST], steps[step, LAST]):
         child = branch[place]
-        wanted, is_deep = limbs[child, WANTED], limbs[child, AXIS] == 1
-        is_leaf = limbs[child, FIRST] == limbs[child, LAST]
+        wanted, is_deep = steps[child, WANTED], steps[child, AXIS] == 1
+        is_leaf = steps[child, FIRST] == steps[child, LAST]
+        #    where it may lie: among the attributes, or the elements below
         if wanted & 1:
             at = np.int64(nodes[node, ATTRIBUTES])
             end = np.int64(nodes[nodes[node, END] - 1, AFTER] if is_deep else nodes[node, AFTER])
@@ -106,14 +112,15 @@ def fits(limb, node, limbs, constants, branch, nodes, numbers, lists_ptr, lists,
             low, high = lists_ptr[wanted], lists_ptr[wanted + 1]
             stop = first_from(lists, end, low, high)
             at, end = first_from(lists, at, low, stop), stop
+        #    the first node there at which it fits
         found = False
         while at < end:
             below = np.int64(lists[at]) if is_listed else at
             if is_listed or wanted == ANY_ELEMENT or wanted == ANY_ATTRIBUTE or nodes[below, LABEL] == wanted:
                 if is_leaf:
                     found = compares(
-                        limbs[child, OP],
-                        limbs[child, CONSTANT],
+                        steps[child, OP],
+                        steps[child, CONSTANT],
                         constants[child],
                         nodes[below, TEXT],
                         numbers[below],
@@ -125,7 +132,7 @@ def fits(limb, node, limbs, constants, branch, nodes, numbers, lists_ptr, lists,
                         found = fits(
                             child,
                             below,
-                            limbs,
+                            steps,
                             constants,
                             branch,
                             nodes,
@@ -141,7 +148,7 @@ def fits(limb, node, limbs, constants, branch, nodes, numbers, lists_ptr, lists,
                     found = fits(
                         child,
                         below,
-                        limbs,
+                        steps,
                         constants,
                         branch,
                         nodes,
@@ -153,6 +160,7 @@ def fits(limb, node, limbs, constants, branch, nodes, numbers, lists_ptr, lists,
                     )
                 if found:
                     break
+            #    the next node, or the next sibling
             if is_deep or wanted & 1:
                 at += 1
             else:

@@ -19,18 +19,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from feedweir.errors import DocumentError
-from feedweir.match.trees.alignments import alignments
-from feedweir.match.trees.bound import Bound, binds, bound_of, rows_of
-from feedweir.match.trees.document import TreeBounds
+from feedweir.match.trees.documents.document import TreeBounds
+from feedweir.match.trees.documents.read_kernels import DocumentArrays
 from feedweir.match.trees.embed_kernels import bind_batch, gathered
-from feedweir.match.trees.limbs import Vocabulary
-from feedweir.match.trees.postings import Layout
-from feedweir.match.trees.read_kernels import Batch
-from feedweir.match.trees.steps import PARENT
+from feedweir.match.trees.patterns.alignments import alignments
+from feedweir.match.trees.patterns.bound_patterns import Bound, binds, bound_of, rows_of
+from feedweir.match.trees.patterns.pattern_steps import PatternNames
+from feedweir.match.trees.patterns.postings import Layout
+from feedweir.match.trees.tree_codes import PARENT
 from feedweir.plan.predicates import TreePattern
 
 if TYPE_CHECKING:
-    from feedweir.match.trees.compiled import ReadBatch, TreeSet
+    from feedweir.match.trees.tree_set import ReadBatch, TreeSet
 
 Ints = NDArray[np.int32]
 _NO_ROWS = np.empty((0, 5), np.int32)
@@ -69,7 +69,7 @@ class Witnessing:
     """The patterns with variables of a set, and what is remembered of label paths."""
 
     def __init__(
-        self, patterns: Sequence[TreePattern], vocabulary: Vocabulary, layout: Layout, bounds: TreeBounds
+        self, patterns: Sequence[TreePattern], vocabulary: PatternNames, layout: Layout, bounds: TreeBounds
     ) -> None:
         self._bounds = bounds
         self._labels = vocabulary.labels
@@ -134,7 +134,9 @@ class Witnessing:
         errors = read.refused | {read.start + number: error for number, error in refused.items()}
         return rows, chosen, _texts(batch, spans), errors
 
-    def _too_long(self, batch: Batch, documents: Ints, spans: NDArray[np.int64]) -> dict[int, DocumentError]:
+    def _too_long(
+        self, batch: DocumentArrays, documents: Ints, spans: NDArray[np.int64]
+    ) -> dict[int, DocumentError]:
         limit = self._bounds.max_value_chars
         refused: dict[int, DocumentError] = {}
         for place in np.flatnonzero(spans[:, 1] - spans[:, 0] > limit).tolist():
@@ -146,7 +148,7 @@ class Witnessing:
                 )
         return refused
 
-    def _linear_rows(self, trees: TreeSet, batch: Batch, refused: dict[int, DocumentError]) -> Ints:
+    def _linear_rows(self, trees: TreeSet, batch: DocumentArrays, refused: dict[int, DocumentError]) -> Ints:
         """All documents at once, path by path; a document is refused before its rows are made."""
         limit = self._bounds.max_witnesses
         sizes = np.diff(batch.ptr)
@@ -191,7 +193,9 @@ class Witnessing:
     def _steps(self, one: Bound) -> list[tuple[int, int]]:
         return [(int(node.axis == "//"), self._label_of[node.name]) for node in one.nodes]
 
-    def _branching_rows(self, trees: TreeSet, batch: Batch, refused: dict[int, DocumentError]) -> Ints:
+    def _branching_rows(
+        self, trees: TreeSet, batch: DocumentArrays, refused: dict[int, DocumentError]
+    ) -> Ints:
         ptr, patterns, numbers = trees.found_with_values(batch)
         documents = np.repeat(np.arange(len(ptr) - 1, dtype=np.int32), np.diff(ptr))
         is_wanted = self._place[patterns] >= 0
@@ -237,7 +241,7 @@ def _chain(nodes: NDArray[np.int64], parent: NDArray[np.int64], depth: int) -> N
     return chain
 
 
-def _texts(batch: Batch, spans: NDArray[np.int64]) -> list[str]:
+def _texts(batch: DocumentArrays, spans: NDArray[np.int64]) -> list[str]:
     offsets, data = gathered(batch.chars, spans)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
     texts: list[str] = pa.LargeStringArray.from_buffers(len(spans), *buffers[1:]).to_pylist()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from feedweir.optimize.rewrite import bottom_up
-from feedweir.plan.nodes import AnnotationJoin, Block, Distinct, Filter, Node, PatternJoin, Union, Window
+from feedweir.optimize.plan_rewriter import upwards
+from feedweir.plan.nodes import AnnotationJoin, Distinct, Filter, Node, PatternJoin, Union
 from feedweir.plan.predicates import FALSE
 
 NOTHING = Union(())
@@ -12,27 +12,34 @@ NOTHING = Union(())
 
 def drop_empty(node: Node) -> Node:
     """σ_false(a) → ∅; a ∪ ∅ → a; what reads ∅ alone, or joins it, is ∅."""
-    return bottom_up(node, _cut)
+    return upwards(node, _cut)
 
 
 def _cut(node: Node) -> Node:
     match node:
-        case Filter(input, predicate) if input == NOTHING or predicate == FALSE:
+        case Filter(input, predicate) if predicate == FALSE or _is_nothing(input):
             return NOTHING
-        case Union(inputs) if NOTHING in inputs:
-            kept = tuple(input for input in inputs if input != NOTHING)
+        case Union(inputs) if any(map(_is_nothing, inputs)):
+            kept = tuple(input for input in inputs if not _is_nothing(input))
             return kept[0] if len(kept) == 1 else Union(kept)
-        case AnnotationJoin(_, primary, window) if NOTHING in (primary, window.input):
+        case AnnotationJoin(_, primary, window) if _is_nothing(primary) or _is_nothing(window.input):
             return NOTHING
-        case Window(input) | Block(input) | Distinct(_, input) if input == NOTHING:
+        case Distinct(_, input) if _is_nothing(input):
             return NOTHING
-        case PatternJoin() if _is_empty(node):
+        case PatternJoin() if _joins_nothing(node):
             return NOTHING
         case _:
             return node
 
 
-def _is_empty(node: Block | PatternJoin) -> bool:
-    if isinstance(node, Block):
-        return node.input == NOTHING
-    return _is_empty(node.left) or _is_empty(node.right)
+def _is_nothing(node: Node) -> bool:
+    return isinstance(node, Union) and not node.inputs
+
+
+def _joins_nothing(node: PatternJoin) -> bool:
+    left = node.left
+    while isinstance(left, PatternJoin):
+        if _is_nothing(left.right.input):
+            return True
+        left = left.left
+    return _is_nothing(left.input) or _is_nothing(node.right.input)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from feedweir.plan import expand
-from feedweir.plan.expand import Lookup
+from feedweir.plan.expansion import Lookup
 from feedweir.plan.nodes import Node
 
 
 def expand_feeds(node: Node, lookup: Lookup) -> Node:
-    """f → definition of f, however deep."""
-    expanded = expand(node, lookup)
-    return node if expanded == node else expanded
+    """f → definition of f, however deep; the same object when there is none."""
+    return expand(node, lookup)

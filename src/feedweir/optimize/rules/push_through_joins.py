@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from feedweir.optimize.rewrite import bottom_up
+from feedweir.optimize.plan_rewriter import downwards
 from feedweir.plan.nodes import AnnotationJoin, Block, Filter, Node
 
 
@@ -15,14 +15,14 @@ def push_through_joins(node: Node) -> Node:
     The window is not filtered: its items are partners, whatever the filter says of them. A filter above a
     pattern join or a construction stays, because those give out new documents.
     """
-    return bottom_up(node, _pushed)
+    return downwards(node, _pushed)
 
 
 def _pushed(node: Node) -> Node:
     match node:
         case Filter(AnnotationJoin() as join, predicate):
-            return replace(join, primary=_pushed(Filter(join.primary, predicate)))
+            return replace(join, primary=Filter(join.primary, predicate))
         case Filter(Block(select="") as block, predicate):
-            return replace(block, input=_pushed(Filter(block.input, predicate)))
+            return replace(block, input=Filter(block.input, predicate))
         case _:
             return node

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from feedweir.optimize.booleans import simplify
-from feedweir.optimize.rewrite import bottom_up
+from functools import lru_cache
+
+from feedweir.optimize.boolean_forms import simplify
+from feedweir.optimize.plan_rewriter import upwards
+from feedweir.plan.columns import wording_of
 from feedweir.plan.nodes import Filter, Node
-from feedweir.plan.predicates import TRUE
+from feedweir.plan.predicates import TRUE, Predicate
 
 
 def simplify_booleans(node: Node) -> Node:
-    """σ_{p ∧ p}(a) → σ_p(a); σ_true(a) → a."""
-    return bottom_up(node, _simplified)
+    """σ_{p ∧ p}(a) → σ_p(a); σ_true(a) → a.
+
+    What asks for words only stays: however it is written, its words are the same atoms of the set, each once.
+    """
+    return upwards(node, _simplified)
 
 
 def _simplified(node: Node) -> Node:
     if not isinstance(node, Filter):
         return node
-    predicate = simplify(node.predicate)
+    predicate = simpler(node.predicate)
     if predicate == TRUE:
         return node.input
     return node if predicate is node.predicate else Filter(node.input, predicate)
+
+
+@lru_cache(maxsize=1 << 10)
+def simpler(predicate: Predicate) -> Predicate:
+    """What the rule makes of a predicate; the same object when it leaves it."""
+    return predicate if wording_of(predicate) is not None else simplify(predicate)

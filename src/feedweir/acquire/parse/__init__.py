@@ -1,0 +1,1 @@
+"""From bytes to items: encodings, XML, JSON, HTML, and a process of its own for what could go wrong."""

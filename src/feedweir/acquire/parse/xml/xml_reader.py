@@ -1,0 +1,137 @@
+"""RSS, RDF and Atom documents → feeds, well-formed or not.
+
+A document is read strictly and fast if possible; then with the usual errors repaired; then by a tolerant parser; then
+by feedparser. No parser here reads a DTD, expands an entity that a document declares, or opens anything outside the
+document.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from lxml import etree
+
+from feedweir.acquire.parse.entries import Feed, FeedText
+from feedweir.acquire.parse.html_page import feed_in_page, html_page_error, is_html_page
+from feedweir.acquire.parse.last_resort import read_with_feedparser
+from feedweir.acquire.parse.xml.tolerance import closed_entries, is_entity_bomb, repaired
+from feedweir.acquire.parse.xml.xml_element import RefusedError, XmlElement
+from feedweir.acquire.parse.xml.xml_feed import read_xml_feed
+from feedweir.errors import DocumentError
+
+
+def read_xml(document: FeedText) -> Feed:
+    """RSS, RDF or Atom, well-formed or not."""
+    text, url = document.text, document.url
+    if is_html_page(text):
+        return _read_wrapped(document)
+    if is_entity_bomb(text):
+        raise DocumentError(
+            "the document declares entities made of other entities, as an entity bomb does",
+            hint="feeds do not need them; report it to the publisher",
+        )
+    try:
+        tree = _tree(text, max_depth=document.max_depth)
+        feed = read_xml_feed(
+            XmlElement(tree.root),
+            url=url,
+            has_bases=b"xml:base" in text,
+            max_items=document.max_items,
+            closed_entries=tree.closed_entries,
+        )
+    except RefusedError:
+        raise
+    except DocumentError:
+        rescued = _rescued(document)
+        if rescued is None:
+            raise
+        return rescued
+    if not len(feed.entries) and tree.closed_entries is not None:
+        feed = _rescued(document) or feed
+    return feed.warned(tree.warning)
+
+
+def _read_wrapped(document: FeedText) -> Feed:
+    """A feed inside a page, or behind the doctype of one; raises `DocumentError` for any other page."""
+    inside = feed_in_page(document.text)
+    try:
+        feed = read_xml(replace(document, text=inside)) if inside else None
+    except DocumentError:
+        feed = None
+    if feed is None or not len(feed.entries):
+        raise html_page_error(document.text, document.url)
+    return feed.warned("the feed is inside an HTML page")
+
+
+def _rescued(document: FeedText) -> Feed | None:
+    """The last resort, tried only when there is at least one whole entry to find."""
+    whole = closed_entries(document.text.decode("utf-8", "replace"))
+    most = min(whole, document.max_items)
+    return read_with_feedparser(document.text, url=document.url, max_items=most) if whole else None
+
+
+@dataclass(frozen=True, slots=True)
+class _XmlTree:
+    """`closed_entries` is None for a well-formed document, else how many of its entries are known to be
+    whole."""
+
+    root: etree._Element
+    closed_entries: int | None = None
+    warning: str = ""
+
+
+def _tree(body: bytes, *, max_depth: int) -> _XmlTree:
+    """The tree of a document in UTF-8."""
+    if b"<!DOCTYPE" not in body[:4096] and b"<!doctype" not in body[:4096]:
+        root = _strictly_parsed(body)
+        if root is not None:
+            return _XmlTree(_checked(root, max_depth))
+    text = repaired(body.decode("utf-8", "replace"))
+    fixed = text.encode("utf-8", "replace")
+    root = _strictly_parsed(fixed)
+    if root is not None:
+        return _XmlTree(_checked(root, max_depth), warning="not well-formed XML, repaired")
+    root = _parsed(fixed, _FORGIVING)
+    if root is None:
+        raise DocumentError("the document is not XML", hint="check what the address returns")
+    return _XmlTree(
+        _checked(root, max_depth), closed_entries(text), "not well-formed XML, read as far as possible"
+    )
+
+
+def _parser(*, is_forgiving: bool) -> etree.XMLParser:
+    return etree.XMLParser(
+        encoding="utf-8",
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        remove_comments=True,
+        remove_pis=True,
+        collect_ids=False,
+        recover=is_forgiving,
+    )
+
+
+_STRICT = _parser(is_forgiving=False)
+_FORGIVING = _parser(is_forgiving=True)
+
+
+def _strictly_parsed(body: bytes) -> etree._Element | None:
+    """The root of a well-formed document in UTF-8."""
+    return _parsed(body, _STRICT)
+
+
+def _parsed(body: bytes, parser: etree.XMLParser) -> etree._Element | None:
+    try:
+        return etree.fromstring(body, parser)
+    except (etree.XMLSyntaxError, ValueError):
+        return None
+
+
+def _checked(root: etree._Element, max_depth: int) -> etree._Element:
+    """libxml2 refuses trees deeper than 256 by itself; a smaller limit is checked here."""
+    if max_depth < 256:
+        deep = root.xpath(f"boolean(//*[count(ancestor::*) >= {max_depth}])")
+        if deep:
+            raise DocumentError(f"the document is nested deeper than {max_depth} elements")
+    return root

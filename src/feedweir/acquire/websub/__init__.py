@@ -1,0 +1,1 @@
+"""WebSub as a subscriber: hubs that push, and the leases that they grant."""

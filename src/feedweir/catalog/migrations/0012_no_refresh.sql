@@ -1,0 +1,3 @@
+-- Nobody reads these any more.
+ALTER TABLE source DROP COLUMN refresh;
+ALTER TABLE source DROP COLUMN last_checked_at;

@@ -1,0 +1,1 @@
+"""One entry in every format: feeds, digests, documents, events."""

@@ -1,0 +1,33 @@
+"""The graph patterns of a feed whose variables are told with its entries."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from feedweir.items.model import Item
+from feedweir.items.rdf_terms import Bound
+from feedweir.plan.predicates import GraphPattern
+
+
+@lru_cache(maxsize=256)
+def patterns_told(statement: str) -> tuple[GraphPattern, ...]:
+    """Those that a feed's definition names variables of, in its own conditions."""
+    if "select" not in statement.lower():
+        return ()
+    # Imported where there is such a feed: lists read no statements.
+    from feedweir.language import parse
+    from feedweir.language.statements import AlterFeed, CreateFeed
+    from feedweir.match.meaning.graph_bindings import selecting
+
+    (made,) = parse(statement)
+    query = made.query if isinstance(made, CreateFeed | AlterFeed) else None
+    if query is None:
+        return ()
+    return tuple(pattern for condition in query.where for pattern in selecting(condition.predicate))
+
+
+def bindings_told(patterns: tuple[GraphPattern, ...], item: Item) -> tuple[Bound, ...]:
+    """What their variables are bound to in an item."""
+    from feedweir.match.meaning.graph_bindings import selected_bindings
+
+    return selected_bindings(patterns, item)

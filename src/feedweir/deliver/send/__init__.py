@@ -1,0 +1,1 @@
+"""From what waits to what was sent: parcels, retries, and the sender."""

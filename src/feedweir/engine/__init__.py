@@ -1,1 +1,0 @@
-"""The rooms composed in one process: statements, batches, previews, explanations."""

@@ -1,0 +1,315 @@
+"""A step of the stream: states and a batch in, results and new states out.
+
+Levels are evaluated one after the other; the results of a level are read by the levels above it in the same step, at
+their places in the sequence. A step reads and writes nothing else, so it runs in a process, in a task, and in a test
+alike; the caches hold only what can be read again from the states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feedweir.join.patterns.binding_rows import BindingRows, Texts, concatenated, intake
+from feedweir.join.patterns.evaluate import Evaluation, Evaluator, Found
+from feedweir.join.patterns.evaluate_kernels import Documents
+from feedweir.join.patterns.found import LevelResults, PatternResults
+from feedweir.join.patterns.inner_results import Bindings, Derived, bindings_of, derived_of, plain_bindings_of
+from feedweir.join.patterns.level_history import LevelState, compacted, states_named, with_segment
+from feedweir.join.patterns.level_input import (
+    DocumentBatch,
+    LevelInput,
+    inner_rows,
+    input_of,
+    joined_texts,
+    segment_of,
+)
+from feedweir.join.patterns.pattern_set import Level, PatternSet, compile_patterns, together
+from feedweir.join.patterns.reach import cut_short, reach_of, within_counts, within_memory, without_own_parts
+from feedweir.join.patterns.recall import Recall, asked_by, forgetting, lacking, recalled_batch, remembered
+from feedweir.join.patterns.view_cache import ViewCache
+from feedweir.join.window_bounds import running_clock
+from feedweir.plan.predicates import TreePattern
+
+Longs = NDArray[np.int64]
+
+
+TOO_MANY = (
+    "it would make or try too many documents of one batch: compare more values, or take a shorter window"
+)
+TOO_MANY_OF_ONE = (
+    "it would make or try too many documents of one item: compare more values, or take a shorter window"
+)
+
+Sink = Callable[[LevelResults], None]
+"""Takes the results of some documents, so that they need not be held."""
+
+
+@dataclass(slots=True)
+class LevelCache:
+    """The view cache of a level, and the state that it reflects; with any other state it starts anew."""
+
+    view: ViewCache = field(default_factory=ViewCache)
+    state: LevelState | None = None
+
+
+class _Part:
+    """One of several sets that were compiled apart, on one level."""
+
+    def __init__(self, joins: PatternSet, level: Level) -> None:
+        self.joins = joins
+        self.level = level
+        self.evaluator = Evaluator(level, joins.bounds)
+        self.inner = _inner_relations(level)
+
+
+class PatternLogic:
+    """The logic of compiled sets; `step` is its one function."""
+
+    def __init__(
+        self,
+        *parts: PatternSet,
+        patterns: Sequence[TreePattern] | None = None,
+        max_cached_rows: int = 5_000_000,
+        is_piecewise: bool = False,
+    ) -> None:
+        """Sets that were compiled apart share history; `patterns` are those that witnesses are numbered by, the first
+        set's own when they are not given. Piecewise, a batch that gives more than is held at a time is evaluated in
+        pieces."""
+        self._is_piecewise = is_piecewise
+        self.joins = parts[0] if parts else compile_patterns(())
+        numbered = self.joins.patterns if patterns is None else patterns
+        self._patterns = {pattern: place for place, pattern in enumerate(numbered)}
+        depth = max((len(part.levels) for part in parts), default=0)
+        self._parts = [
+            [_Part(part, part.levels[place]) for part in parts if place < len(part.levels)]
+            for place in range(depth)
+        ]
+        self.levels = [together([part.level for part in own]) for own in self._parts]
+        self._asked = [asked_by(level) for level in self.levels]
+        self.caches = [LevelCache(ViewCache(max_rows=max_cached_rows)) for _ in self.levels]
+
+    def start(self) -> dict[str, LevelState]:
+        return states_named(LevelState() for _ in self.levels)
+
+    def step(
+        self, states: Mapping[str, LevelState], batch: DocumentBatch, number: int, sink: Sink | None = None
+    ) -> tuple[PatternResults, dict[str, LevelState]]:
+        """Evaluate batch `number`. Levels that a stored state does not have start empty. What a sink has taken is not
+        among the results."""
+        after: dict[str, LevelState] = {}
+        results: list[LevelResults] = []
+        made: list[Derived] = []
+        failures: dict[int, str] = {}
+        for place, level in enumerate(self.levels):
+            name = f"level{place}"
+            given = input_of(level, batch, made)
+            before = states.get(name, LevelState())
+            clocks = batch.clocks(before.clock)
+            state, pieces = self._level(place, before, batch, given, clocks, number)
+            inner: list[tuple[Sequence[Bindings], Level]] = []
+            for part, one in pieces:
+                reason = TOO_MANY_OF_ONE if self._is_piecewise else TOO_MANY
+                failures |= {
+                    key: reason for row in sorted(one.dropped) for key in part.joins.keys_of(place, row)
+                }
+                inner.append((_inner_bindings(one), one.level))
+                if sink is None:
+                    results.append(one)
+                else:
+                    sink(one)
+            self.caches[place].view.trim(state.oldest)
+            made += derived_of(inner, place, state)
+            after[name] = state
+        return PatternResults(tuple(results), failures, self._notices(after)), after
+
+    def lacking(self, states: Mapping[str, LevelState]) -> dict[str, list[str]]:
+        """By level the streams of which it asks for more than its state has taken in."""
+        wanted = (
+            (name, lacking(level, self._asked[place], states.get(name, LevelState())))
+            for place, level in enumerate(self.levels)
+            for name in [f"level{place}"]
+        )
+        return {name: streams for name, streams in wanted if streams}
+
+    def recalled(self, states: Mapping[str, LevelState], recall: Recall) -> dict[str, LevelState]:
+        """The states with what their levels newly ask of streams that any state remembers."""
+        after = dict(states)
+        for name, streams in self.lacking(states).items():
+            level, state = self.levels[int(name.removeprefix("level"))], states.get(name, LevelState())
+            found = remembered(level, streams, recall.known, recall.clock, self.joins.bounds)
+            if not found:
+                continue
+            batch = recalled_batch(found, recall.witness)
+            before = forgetting(state, level, found)
+            given = input_of(level, batch, ())
+            rows, texts = self._rows(level, batch, given, before.next_number)
+            segment = segment_of(level, recall.number, given, rows, texts, before.next_number)
+            after[name] = with_segment(before, segment, recall.clock, before.asked)
+        return after
+
+    def saved(self, states: Mapping[str, LevelState], mapped: Mapping[str, LevelState]) -> None:
+        """The next step may begin with the same states as read from disk: the caches are valid for those, too."""
+        for place, cache in enumerate(self.caches):
+            name = f"level{place}"
+            if name in states and cache.state is states[name]:
+                cache.state = mapped[name]
+
+    def _notices(self, after: Mapping[str, LevelState]) -> dict[int, str]:
+        bounds = self.joins.bounds
+        notices: dict[int, str] = {}
+        for place, parts in enumerate(self._parts):
+            for part in parts:
+                for one in cut_short(part.level, after[f"level{place}"], bounds):
+                    notice = f"its window is cut to the last {bounds.max_documents:,} documents"
+                    notices.update(dict.fromkeys(part.joins.keys_of(place, one), notice))
+        return notices
+
+    def _level(
+        self,
+        place: int,
+        before: LevelState,
+        batch: DocumentBatch,
+        given: LevelInput,
+        clocks: Longs,
+        number: int,
+    ) -> tuple[LevelState, Iterator[tuple[_Part, LevelResults]]]:
+        """The state after a batch, and its results, piece by piece."""
+        level, cache = self.levels[place], self.caches[place]
+        if cache.state is not before:
+            cache.view = ViewCache(max_rows=cache.view.max_rows)
+        before = compacted(before, reach_of(level, before, self.joins.bounds))
+        # The batch becomes the newest segment of history.
+        rows, texts = self._rows(level, batch, given, before.next_number)
+        segment = segment_of(level, number, given, rows, texts, before.next_number)
+        now = int(clocks[-1]) if len(clocks) else before.clock
+        state = with_segment(before, segment, now, self._asked[place])
+        # Its values are looked up in history: R_L has all rows with one of them, those of the batch included.
+        cache.view.prepare(np.unique(rows.value), lambda values: before.of_values(values, 1))
+        cache.view.append(rows)
+        is_late = given.time < running_clock(given.time, before.latest)
+        clock = clocks[np.searchsorted(batch.seq, given.seq)]
+        documents = Documents(segment.number, given.time, clock, is_late)
+        cache.state = state
+        pieces = (
+            (part, one)
+            for part in self._parts[place]
+            for one in self._of_part(part, rows, documents, cache.view, state, batch, given)
+        )
+        return state, pieces
+
+    def _of_part(
+        self,
+        part: _Part,
+        rows: BindingRows,
+        documents: Documents,
+        view: ViewCache,
+        state: LevelState,
+        batch: DocumentBatch,
+        given: LevelInput,
+    ) -> Iterator[LevelResults]:
+        own, bounds = part.evaluator.rows(rows, documents.number), self.joins.bounds
+        if not self._is_piecewise:
+            evaluation = part.evaluator.run(own, documents, view, state.oldest)
+            yield self._results(part, evaluation, state, batch)
+            return
+        # Documents that one item completes stay together: which of them come first is decided among all of them.
+        starts = np.append(_starts(given.seq), len(given.seq)).tolist()
+        waiting = [(0, len(starts) - 1)]
+        while waiting:
+            first, last = waiting.pop()
+            is_one = last - first <= 1
+            room = bounds.max_found if is_one else bounds.max_piece
+            piece = slice(starts[first], starts[last])
+            evaluation = part.evaluator.run_piece(own, documents, view, state.oldest, piece, room)
+            found = None
+            if is_one or not evaluation.dropped:
+                found = self._results(part, evaluation, state, batch)
+            if found is None or (found.dropped and not is_one):
+                middle = (first + last) // 2
+                waiting += [(middle, last), (first, middle)]
+            else:
+                yield found
+
+    def _results(
+        self, part: _Part, evaluation: Evaluation, state: LevelState, batch: DocumentBatch
+    ) -> LevelResults:
+        # The kernels leave to us what they cannot know: windows of documents, clocks that went back, own parts.
+        matches = [self._in_reach(one, part.level, state, batch) for one in evaluation.found]
+        found = [one for one in matches if len(one)]
+        bindings, too_many = self._bindings(part, found, state)
+        dropped = {
+            result for relation, row in evaluation.dropped for result in part.level.members(relation, row)
+        }
+        return LevelResults(part.level, tuple(found), tuple(bindings), state, frozenset(dropped | too_many))
+
+    def _in_reach(self, found: Found, level: Level, state: LevelState, batch: DocumentBatch) -> Found:
+        remembered = within_memory(found, level, state, batch.peaks, self.joins.bounds.lateness_us)
+        return without_own_parts(within_counts(remembered, level, state), state)
+
+    def _bindings(
+        self, part: _Part, found: Sequence[Found], state: LevelState
+    ) -> tuple[list[Bindings], set[int]]:
+        """The bindings for constructions and inner joins, and the results that would have too many."""
+        level, room = part.level, self.joins.bounds.max_made
+        wide = max([1, *(len(variable.places) for variable in level.variables)])
+        made: list[Bindings] = []
+        dropped: set[int] = set()
+        for one in found:
+            if one.paths is not None:
+                own, too_many = bindings_of(one, level, state, wide, room - len(made))
+            elif one.relation in part.inner:
+                own, too_many = plain_bindings_of(one, level, room - len(made))
+            else:
+                continue
+            made += own
+            dropped.update(too_many)
+        # A template's matches come in parts: a result that is dropped in one gives nothing at all.
+        return [one for one in made if one.result not in dropped], dropped
+
+    def _rows(
+        self, level: Level, batch: DocumentBatch, given: LevelInput, first: int
+    ) -> tuple[BindingRows, Texts]:
+        numbers = np.arange(first, first + len(given.seq), dtype=np.int64)
+        parts: list[BindingRows] = []
+        texts: list[Texts] = []
+        is_base = given.base >= 0
+        if is_base.any():
+            place_of = np.full(len(batch), -1, np.int64)
+            place_of[given.base[is_base]] = np.flatnonzero(is_base)
+            members = {
+                stream: marks[np.maximum(place_of, 0)] & (place_of >= 0)
+                for stream, marks in given.members.items()
+            }
+            own, own_texts = intake(
+                level, self._patterns, batch.witnesses, members, numbers[np.maximum(place_of, 0)],
+                given.time[np.maximum(place_of, 0)],
+            )  # fmt: skip
+            parts.append(own)
+            texts.append(own_texts)
+        inner = [(place, one) for place, one in enumerate(given.derived) if one is not None]
+        if inner:
+            found = inner_rows(level, inner, numbers, given.time)
+            parts.append(found[0])
+            texts.append(found[1])
+        return concatenated(parts, 1).sorted(), joined_texts(texts)
+
+
+def _starts(seq: Longs) -> Longs:
+    """Where the documents of each item begin."""
+    return np.flatnonzero(np.append(True, seq[1:] != seq[:-1])[: len(seq)])
+
+
+def _inner_bindings(found: LevelResults) -> list[Bindings]:
+    """Those that a join above reads."""
+    is_inner = found.level.results.is_inner
+    return [one for one in found.bindings if is_inner[one.result]]
+
+
+def _inner_relations(level: Level) -> frozenset[int]:
+    """The relations with a result that a join above reads."""
+    has_stream = level.results.is_inner
+    return frozenset(place for place, one in enumerate(level.relations) if has_stream[one.members].any())

@@ -1,0 +1,1 @@
+"""Annotation joins and stories: items that are joined with the items of a window."""

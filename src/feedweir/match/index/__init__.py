@@ -1,0 +1,1 @@
+"""From queries to the arrays of an index."""

@@ -1,0 +1,1 @@
+"""XML documents as arrays: nodes, label paths, the values of nodes."""

@@ -1,0 +1,1 @@
+"""Tree patterns as arrays: shared steps, routes, atoms, groups."""

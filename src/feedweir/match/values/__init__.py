@@ -1,0 +1,1 @@
+"""Values compared whole: sources, strings, numbers and links, as atoms."""

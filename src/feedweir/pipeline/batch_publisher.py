@@ -1,0 +1,100 @@
+"""The end of a batch: the joins over what its tasks found, and then the manifest by which it exists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from feedweir.health.item_log import hand_over
+from feedweir.join.states import forget_shards
+from feedweir.join.stored.join_versions import open_joins
+from feedweir.join.task_output import WitnessLog
+from feedweir.logs.batches import Assignment, Manifest, Receipt, SourceReport, manifest_of
+from feedweir.logs.directory import DataDirectory
+from feedweir.logs.store import Store
+from feedweir.pipeline.charge import Charge
+from feedweir.pipeline.join_task import JoinWorker, ShardReceipt, ShardTask
+from feedweir.pipeline.sets import joins_path
+
+_NONE: Mapping[int, str] = {}
+RunShards: TypeAlias = Callable[[Sequence[ShardTask]], Sequence[ShardReceipt]]
+"""Runs the shards of a batch, in any order, anywhere."""
+
+
+class BatchPublisher:
+    """Publishes batches of one data directory, one after another. Without `run_shards` their joins run here; with
+    `charge`, only as long as no other process has taken it."""
+
+    def __init__(
+        self, directory: DataDirectory, run_shards: RunShards | None = None, charge: Charge | None = None
+    ) -> None:
+        self._charge = charge
+        self._sets = directory.sets
+        self._joins = directory.joins
+        self._store = Store(directory.root)
+        self._witnesses = WitnessLog(directory.witnesses)
+        worker = JoinWorker(directory)
+        self._run_shards: RunShards = run_shards or (lambda tasks: [worker.run(task) for task in tasks])
+
+    def publish(
+        self,
+        assignment: Assignment,
+        receipts: Sequence[Receipt],
+        tasks: int = 0,
+        shard_attempts: Mapping[int, str] = _NONE,
+    ) -> Manifest:
+        """Publish a finished batch; one that was published before a crash stays as it was. `shard_attempts` name the
+        attempts of shards that are repeated to the byte."""
+        published = self._store.published(assignment.upto)
+        if published is not None:
+            return published
+        manifest = manifest_of(assignment, receipts, tasks)
+        shards = open_joins(joins_path(self._sets, assignment.version)).shards
+        if shards:
+            newcomers = {name: one for name, one in manifest.sources.items() if one.is_new}
+            bare = replace(manifest, sources=dict.fromkeys(newcomers, SourceReport(is_new=True)))
+            manifest = with_joins(
+                manifest,
+                self._run_shards([ShardTask(one, bare, shard_attempts.get(one, "")) for one in shards]),
+            )
+        if self._charge:
+            self._charge.check()
+            manifest = replace(manifest, epoch=self._charge.epoch)
+        manifest = self._store.publish(manifest)
+        hand_over(
+            "published",
+            batch=manifest.upto,
+            after=manifest.after,
+            version=manifest.version,
+            items=manifest.item_count,
+            elements=manifest.element_count,
+        )
+        if shards:
+            self._witnesses.forget(assignment.upto)
+        forget_shards(self._joins, shards)
+        return manifest
+
+    def newest(self) -> Manifest | None:
+        """The batch that was published last."""
+        return self._store.published(self._store.latest())
+
+
+def with_joins(manifest: Manifest, receipts: Sequence[ShardReceipt]) -> Manifest:
+    """The manifest of a batch with what its shards wrote."""
+    receipts = sorted(receipts, key=lambda receipt: receipt.shard)
+    elements = (receipt.name for receipt in receipts if receipt.has_elements)
+    runs = [name for receipt in receipts for name in receipt.runs]
+    return replace(
+        manifest,
+        element_files=(*manifest.element_files, *elements, *runs),
+        element_count=manifest.element_count + sum(receipt.element_count for receipt in receipts),
+        annotation_files=tuple(receipt.name for receipt in receipts if receipt.has_annotations),
+        made_files=(*(receipt.name for receipt in receipts if receipt.has_made), *runs),
+        states=tuple(name for receipt in receipts for name in receipt.states),
+        doubts=tuple(
+            sorted({*manifest.doubts, *(doubt for receipt in receipts for doubt in receipt.doubts)})
+        ),
+        feed_failures=manifest.feed_failures
+        | {str(feed): why for receipt in receipts for feed, why in receipt.failures},
+    )

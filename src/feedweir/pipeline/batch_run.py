@@ -1,0 +1,166 @@
+"""A batch from what has landed to its manifest: pinned, divided, run round by round, published.
+
+How tasks are run is the engine's affair: here one after another, on Spark on whatever executors there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from secrets import token_hex
+from typing import TypeAlias
+
+from feedweir.logs.batches import Assignment, Manifest, Receipt, reports_of
+from feedweir.logs.directory import DataDirectory, current_version
+from feedweir.logs.landing import LandingLog
+from feedweir.logs.pins import Pin, PinLog
+from feedweir.logs.store import Store
+from feedweir.pipeline.batch_publisher import BatchPublisher
+from feedweir.pipeline.batch_tasks import (
+    JudgeTask,
+    MatchTask,
+    Parsed,
+    ParseTask,
+    RunTasks,
+    WholeTask,
+    shares,
+)
+from feedweir.pipeline.exchange import Exchange
+from feedweir.pipeline.seen import PARTS
+
+_JUDGED_BY = 2
+"""Judging takes a small part of the time of parsing: one task does it for what so many have parsed."""
+Attempts: TypeAlias = Mapping[str, Mapping[int, str]]
+"""By kind (`""`, `seen`, `joins`), and by number of the task, what an attempt is to be called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """Into how many tasks a batch is divided."""
+
+    most: int = 1
+    """As many as there are cores, say."""
+    least_bytes: int = 1 << 20
+    """Of documents in a task, as they landed: dividing less costs more than it saves."""
+
+    def tasks_for(self, waiting_bytes: int) -> int:
+        return max(1, min(self.most, waiting_bytes // max(self.least_bytes, 1)))
+
+
+Reach: TypeAlias = Callable[[int], int]
+"""From a segment that was published, the one that the next batch ends with."""
+
+
+class BatchRun:
+    """The batches of one data directory, one after another."""
+
+    def __init__(
+        self, directory: DataDirectory, publisher: BatchPublisher, run_tasks: RunTasks, reach: Reach
+    ) -> None:
+        self._directory = directory
+        self._publisher = publisher
+        self._run_tasks = run_tasks
+        self._reach = reach
+        self._landing = LandingLog(directory.landing)
+        self._store = Store(directory.root)
+        self._pins = PinLog(directory.pins)
+        self._exchange = Exchange(directory.exchange)
+
+    def next_pin(self, division: Division) -> Pin | None:
+        """The next batch, pinned; None if nothing waits, or there is no set to match it against."""
+        after = self._store.latest()
+        if pinned := self._pins.after(after):
+            return pinned
+        version = current_version(self._directory.sets)
+        upto = self._reach(after)
+        if version is None or upto <= after:
+            return None
+        tasks = division.tasks_for(self._landing.bytes_in(after, upto))
+        return self._pins.put(Pin(after, upto, version, tasks))
+
+    def newest(self) -> Manifest | None:
+        """The batch that was published last."""
+        return self._publisher.newest()
+
+    def run_next(self, division: Division) -> Manifest | None:
+        """Run the next batch, if there is one."""
+        pin = self.next_pin(division)
+        return self.run(pin) if pin else None
+
+    def run(self, pin: Pin, attempts: Attempts | None = None) -> Manifest:
+        """Run a batch. With `attempts` it is one that is repeated, to the byte."""
+        named = _Named(pin, attempts or {})
+        receipts = self._whole(named) if pin.tasks <= 1 else self._divided(pin, named)
+        manifest = self._publisher.publish(
+            named.task(0), receipts, pin.tasks, named.attempts.get("joins", {})
+        )
+        self._exchange.forget(manifest.upto)
+        self._pins.forget()
+        return manifest
+
+    def _whole(self, named: _Named) -> Sequence[Receipt]:
+        receipts: Sequence[Receipt] = self._run_tasks([WholeTask(named.task(0))])
+        return receipts
+
+    def _divided(self, pin: Pin, named: _Named) -> Sequence[Receipt]:
+        pieces = self._landing.pieces_of(
+            pin.after, pin.upto, self._landing.bytes_in(pin.after, pin.upto) // pin.tasks // 2
+        )
+        parsed: Sequence[Parsed] = self._run_tasks(
+            [
+                ParseTask(replace(named.task(number), attempt=""), share)
+                for number, share in enumerate(shares(pieces, pin.tasks))
+            ]
+        )
+        having = [one for one in parsed if one.last]
+        names = tuple(one.name for one in having)
+        judges = min(PARTS, max(1, pin.tasks // _JUDGED_BY))
+        judged = self._run_tasks(
+            [
+                JudgeTask(
+                    named.task(number, "seen"),
+                    tuple(range(PARTS * number // judges, PARTS * (number + 1) // judges)),
+                    names,
+                )
+                for number in range(judges if names else 0)
+            ]
+        )
+        news = f"{pin.upto:012d}-news-{token_hex(4)}"
+        found = self._exchange.gather(news, [one.name for one in judged])
+        ranges = found.cut(pin.tasks) or [(0, 0)]
+        matched: Sequence[Receipt] = self._run_tasks(
+            [
+                MatchTask(
+                    named.task(number),
+                    first,
+                    end,
+                    tuple(one.name for one in having if one.first < end and first <= one.last),
+                    news,
+                )
+                for number, (first, end) in enumerate(ranges)
+            ]
+        )
+        return _together(matched, parsed, [one.seen_file for one in judged])
+
+
+def _together(
+    matched: Sequence[Receipt], parsed: Sequence[Parsed], seen_files: Sequence[str]
+) -> list[Receipt]:
+    """The receipts of a batch, the first with what was learned before anything was matched."""
+    first, *others = matched
+    doubts = tuple(doubt for one in parsed for doubt in one.doubts)
+    known = reports_of([*(one.sources for one in parsed), first.sources])
+    first = replace(first, sources=known, doubts=doubts, seen_files=tuple(filter(None, seen_files)))
+    return [first, *others]
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """The tasks of a batch, and what their attempts are called."""
+
+    pin: Pin
+    attempts: Attempts
+
+    def task(self, number: int, kind: str = "") -> Assignment:
+        attempt = self.attempts.get(kind, {}).get(number, "")
+        return Assignment(self.pin.after, self.pin.upto, self.pin.version, number, attempt)

@@ -1,0 +1,1 @@
+"""Text as feeds contain it: words, dates, HTML, regular expressions."""
