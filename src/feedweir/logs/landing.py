@@ -206,6 +206,14 @@ class LandingLog:
             return [(Piece(segment), whole)]
         return [(Piece(segment, place, place + 1), one) for place, one in enumerate(groups)]
 
+    def sources_in(self, after: int, upto: int) -> list[str]:
+        """The source of each document between two segments; of a segment that cannot be read, none."""
+        found: list[str] = []
+        for segment in self.segments(after, upto):
+            with suppress(pa.ArrowException, OSError):
+                found += pq.ParquetFile(self.path(segment)).read(columns=["source"])["source"].to_pylist()
+        return found
+
     def segments(self, after: int, upto: int) -> range:
         """The numbers `after < segment <= upto` that were given to segments."""
         return range(max(after, 0) + 1, min(upto, self.latest()) + 1)

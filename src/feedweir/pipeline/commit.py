@@ -38,7 +38,7 @@ def commit_batch(catalog: Catalog, store: Store, manifest: Manifest, now: dateti
             version=manifest.version,
             at=now,
             detail={"items": manifest.item_count, "elements": manifest.element_count},
-            failures=(*_failures(manifest, now), *_feed_failures(catalog, manifest, now)),
+            failures=(*_failures(store, manifest, now), *_feed_failures(catalog, manifest, now)),
             entries=last,
         )
     )
@@ -57,12 +57,9 @@ def batch_name(manifest: Manifest) -> str:
     return f"{manifest.upto:012d}"
 
 
-def _failures(manifest: Manifest, now: datetime) -> Iterator[Failure]:
-    for source, report in manifest.sources.items():
-        if report.failure:
-            yield Failure(
-                kind="source", resource=source, at=now, reason=report.failure, batch=batch_name(manifest)
-            )
+def _failures(store: Store, manifest: Manifest, now: datetime) -> Iterator[Failure]:
+    for source, reason in store.reports(manifest).failures().items():
+        yield Failure(kind="source", resource=source, at=now, reason=reason, batch=batch_name(manifest))
 
 
 def _feed_failures(catalog: Catalog, manifest: Manifest, now: datetime) -> Iterator[Failure]:
@@ -93,8 +90,7 @@ def _backlog(catalog: Catalog, store: Store, manifest: Manifest) -> frozenset[in
 
     Of what has no date, all that the first document brings. An edit of what was published before is none, either.
     """
-    named = [source for source, report in manifest.sources.items() if report.items or report.revisions]
-    firsts = catalog.sources.first_documents(named)
+    firsts = catalog.sources.first_documents(store.reports(manifest).having_news())
     if not firsts:
         return frozenset()
     items = store.item_table([manifest], ["seq", "source", "published", "revision"]).sort_by("seq")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -66,6 +67,7 @@ class ShardReceipt:
     """The files of the state that it left for the next batch, below `joins/`."""
     doubts: tuple[str, ...] = ()
     """The files that it did without, because they were missing or damaged."""
+    spent_s: float = 0.0
 
 
 @lru_cache(maxsize=_OPEN)
@@ -144,6 +146,7 @@ class JoinWorker:
 
     def run(self, task: ShardTask) -> ShardReceipt:
         """Run a shard of a batch; what it writes depends on the batch and on what was published before it."""
+        begun = time.perf_counter()
         manifest, shard = task.manifest, task.shard
         compiled = self._opened_shard(manifest.version, shard)
         state = self._states.state_after(manifest.after, shard, compiled, self._older_columns)
@@ -153,7 +156,8 @@ class JoinWorker:
         self._states.save(shard, manifest, compiled, joined.state)
         self._observations.write_joins(manifest.upto, shard, joined.observed)
         receipt = self._written(manifest.upto, shard, joined, runs)
-        return replace(receipt, states=self._states.names(shard, manifest.upto), doubts=doubts)
+        states, spent_s = self._states.names(shard, manifest.upto), time.perf_counter() - begun
+        return replace(receipt, states=states, doubts=doubts, spent_s=spent_s)
 
     def _left_by(self, batch: int) -> tuple[str, ...]:
         """The files of states that the joins of a batch left for the next."""
@@ -257,7 +261,7 @@ class BatchFiles:
     @cached_property
     def firsts(self) -> Longs:
         """The items of new sources: what a first document brings is history, not late."""
-        newcomers = [name for name, report in self.manifest.sources.items() if report.is_new]
+        newcomers = self._store.reports(self.manifest).newcomers()
         if not newcomers:
             return np.empty(0, np.int64)
         table = self._table(("seq", "source"))
