@@ -1,4 +1,4 @@
-"""How large the next batch may be, so that it takes about as long as it should: decided by how long the last ones took."""
+"""How large the next batch may be, so that it takes about as long as it should: decided by what the last ones took."""
 
 from __future__ import annotations
 
