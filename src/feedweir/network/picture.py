@@ -100,7 +100,6 @@ def explained(plan: Plan, name: str, sites: Mapping[str, Site]) -> str:
     filling = plan.fillings[view]
     free, _ = cheapest(problem.pairs, problem.work, no_prices(problem).kinds, kind, kind + 1)
     at_prices, _ = cheapest(problem.pairs, problem.work, plan.prices.kinds, kind, kind + 1)
-    taken = plan.columns.cost[filling.column] if filling.column >= 0 else problem.copy_cost[kind]
     fed = sorted(problem.views[f.view].name for f in plan.fillings if view in f.feeders)
     able = int(
         problem.pairs.pairs[problem.pairs.groups[kind + 1]] - problem.pairs.pairs[problem.pairs.groups[kind]]
@@ -114,7 +113,7 @@ def explained(plan: Plan, name: str, sites: Mapping[str, Site]) -> str:
         ),
         f"  level {level[view]}, {late[view]:.1f} ms; {problem.work.tuples[kind]:.3g} tuples of "
         f"{problem.work.size[kind]:.0f} bytes expected of a document",
-        f"  costs {taken:.6g}; from its sources {problem.direct_cost[kind]:.6g}; without bounds "
+        f"  costs {filling.cost:.6g}; from its sources {problem.direct_cost[kind]:.6g}; without bounds "
         + (f"{free[0]:.6g}" if free[0] < float("inf") else "no other view would do"),
         f"  {able} views can serve a part of it; the cheapest rewriting at the prices in force: "
         + (f"{at_prices[0]:.6g}" if at_prices[0] < float("inf") else "none"),
