@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 from benchmarks._hostile_documents import hostile_documents, nested, numbered, repeated
 
-from feedweir.acquire.fetch.content_encodings import decoded as decompressed
 from feedweir.acquire.fetch.discovery import discover, looks_like_html
+from feedweir.acquire.fetch.http_rules import decoded as decompressed
 from feedweir.acquire.opml import merged, read_opml, write_opml
 from feedweir.acquire.parse.encodings import decoded
 from feedweir.acquire.parse.entries import FeedText

@@ -104,8 +104,8 @@ def _is_xml(file: Path) -> bool:
 
 def _fetched(given: Context, url: str) -> bytes:
     from feedweir.acquire.fetch.addresses import AddressRule
-    from feedweir.acquire.fetch.exchange import Agent
     from feedweir.acquire.fetch.single_fetch import fetch_url
+    from feedweir.acquire.fetch.transport import Agent
     from feedweir.service.archive import now_utc
 
     settings = given.settings()

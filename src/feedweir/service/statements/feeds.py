@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from feedweir.acquire.fetch.http_rules import wire_url
-from feedweir.acquire.refresh.stored_state import polled_every
-from feedweir.acquire.websub.lease_records import with_hub
+from feedweir.acquire.refresh.source_state import polled_every
+from feedweir.acquire.websub.leases import with_hub
 from feedweir.ask.outcome import Outcome, ScriptContext
 from feedweir.catalog import Definition, FeedRecord, NewFeed, NewSubscription, SubscriptionRecord
 from feedweir.deliver.hub import drop_all

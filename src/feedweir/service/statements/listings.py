@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from feedweir.acquire.websub import subscriber as websub
-from feedweir.acquire.websub.lease_records import hub_by_hand, lease_of
+from feedweir.acquire.websub.leases import hub_by_hand, lease_of
 from feedweir.ask.advice import notes_of
 from feedweir.ask.outcome import Outcome, ScriptContext
 from feedweir.catalog import FeedRecord, SubscriptionRecord
