@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from feedweir.ask import explain_statements as asking
 from feedweir.ask.advice import advice_for
+from feedweir.ask.explanation import explained
 from feedweir.ask.outcome import JoinQuestion, Outcome, PlanQuestion, Question, ScriptContext
 from feedweir.catalog import Catalog
+from feedweir.compile.compiled_plans import compiled_plan
 from feedweir.compile.known_sets import KnownSets
 from feedweir.deliver.transforms.stylesheets import Stylesheets
 from feedweir.errors import LanguageError
@@ -96,13 +97,13 @@ def _carry_out(
         case Show():
             return showing.show(script, statement)
         case Explain():
-            return asking.explain(script, statement, known)
+            return explained(script, statement, known)
         case ExplainPlan(source):
             return PlanQuestion(source)
         case ExplainJoins(feed):
             return JoinQuestion(feed)
         case Ask():
-            return asking.ask(script, statement)
+            return Question(compiled_plan(statement.query, script.names))
         case DefineWindow(name):
             return Outcome(message=f"{name} names a window in this script", name=name)
 

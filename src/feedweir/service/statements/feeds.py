@@ -11,12 +11,11 @@ from feedweir.ask.outcome import Outcome, ScriptContext
 from feedweir.catalog import Definition, FeedRecord, NewFeed, NewSubscription, SubscriptionRecord
 from feedweir.deliver.hub import drop_all
 from feedweir.errors import CatalogError
-from feedweir.language import feeds_used, format_statement, parse
+from feedweir.language import Query, feeds_used, format_statement, parse
 from feedweir.language.name_checks import refuse
-from feedweir.language.queries import Place
-from feedweir.language.statements import AlterFeed, CreateFeed, DropFeed, RegisterFeed
+from feedweir.language.queries import BlockJoin, Group, Member, Named, PathBlock, Place, Xscl
+from feedweir.language.statements import AlterFeed, CreateFeed, DropFeed, RegisterFeed, Subscribe
 from feedweir.plan.nodes import EVERY_SOURCE
-from feedweir.service.statements.feed_names import renamed_query, renamed_statement
 from feedweir.service.statements.targets import check_stylesheet
 from feedweir.text.redact import without_secrets
 
@@ -230,3 +229,38 @@ def _reads_renamed(script: ScriptContext, reader: FeedRecord, old: str, new: str
         assert isinstance(statement, RegisterFeed), "a feed is kept as the statement that makes it"
         put = _source(script, replace(statement, feed=new))
     _put(script, put, is_replaced=True)
+
+
+def renamed_query(query: Query, old: str, new: str) -> Query:
+    joins = tuple(replace(join, secondary=_member(join.secondary, old, new)) for join in query.joins)
+    return replace(query, source=_member(query.source, old, new), joins=joins)
+
+
+def renamed_statement(text: str, old: str, new: str) -> str:
+    """A subscription's statement; one that was made without a text has none."""
+    statements = parse(text)
+    if not statements or not isinstance(statements[0], Subscribe):
+        return text
+    return format_statement(
+        replace(statements[0], feed=new if statements[0].feed == old else statements[0].feed)
+    )
+
+
+def _member(member: Member, old: str, new: str) -> Member:
+    match member:
+        case Named(name):
+            return replace(member, name=new) if name == old else member
+        case Group(members):
+            return replace(member, members=tuple(_member(part, old, new) for part in members))
+        case Xscl(body):
+            return replace(member, body=_body(body, old, new))
+
+
+def _body(body: PathBlock | BlockJoin, old: str, new: str) -> PathBlock | BlockJoin:
+    if isinstance(body, PathBlock):
+        return _block(body, old, new)
+    return replace(body, left=_body(body.left, old, new), right=_block(body.right, old, new))
+
+
+def _block(block: PathBlock, old: str, new: str) -> PathBlock:
+    return replace(block, feed=new) if block.feed == old else block
