@@ -55,8 +55,8 @@ from feedweir.text.html import (
     unescape,
 )
 from feedweir.text.markup_bounds import is_crowded, is_too_deep
+from feedweir.text.placed_words import fold, words, words_of_html
 from feedweir.text.redact import without_secrets
-from feedweir.text.words import fold, words, words_of_html
 
 _SIZE = 20_000
 _GROWTH = 8

@@ -34,7 +34,7 @@ from feedweir.plan.plan_wire import chains_of, plan_from_json, plan_to_json, str
 from feedweir.plan.predicates import TRUE, And, Contains, Or, Predicate, Relates, Term
 from feedweir.plan.query import Query
 from feedweir.plan.walk import postorder
-from feedweir.plan.windows import LastItems, TimeSpan
+from feedweir.plan.window_lengths import LastItems, TimeSpan
 from tests.language.generated import queries as written_queries
 from tests.plan.made import SOURCES, World, queries
 

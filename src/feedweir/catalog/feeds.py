@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Table, and_, delete, func, not_, select, update
 
 from feedweir.catalog import history, names, sources, tables
-from feedweir.catalog.columns import cleaned, storable
+from feedweir.catalog.column_types import cleaned, storable
 from feedweir.catalog.database import Database
 from feedweir.catalog.names import NameText, is_theirs
 from feedweir.catalog.records import Change, Definition, FeedKind, FeedRecord, NewFeed

@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy import Connection, inspect, text
 
-from feedweir.catalog.columns import canonical_json, cleaned, microseconds
+from feedweir.catalog.column_types import canonical_json, cleaned, microseconds
 from feedweir.catalog.database import Database
 from feedweir.errors import CatalogError
 

@@ -18,7 +18,7 @@ import numpy as np
 from sqlalchemy import Column, ColumnElement, Connection, func, or_, select
 
 from feedweir.catalog import history, names, tables
-from feedweir.catalog.columns import cleaned, storable
+from feedweir.catalog.column_types import cleaned, storable
 from feedweir.catalog.database import Database
 from feedweir.catalog.records import Change
 from feedweir.catalog.rows import chunks

@@ -35,9 +35,9 @@ from feedweir.optimize.source_plans import places_of, tree_of
 from feedweir.optimize.statistics import SourceStatistics
 from feedweir.pipeline.observations import ObservationLog
 from feedweir.pipeline.sets import joins_path
-from feedweir.plan.columns import QueryTable
 from feedweir.plan.nodes import Node
 from feedweir.plan.query import Query
+from feedweir.plan.query_columns import QueryTable
 
 _log = logging.getLogger(__name__)
 

@@ -31,7 +31,7 @@ from feedweir.language.shared_clauses import (
 from feedweir.language.tokens import Cursor, quoted
 from feedweir.language.tree_patterns import tree_pattern
 from feedweir.plan.predicates import PatternNode
-from feedweir.plan.windows import format_length
+from feedweir.plan.window_lengths import format_length
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from feedweir.language.word_conditions import threshold
 from feedweir.language.xscl import braced, from_clause, selection
 from feedweir.plan.nodes import EVERY_SOURCE
 from feedweir.plan.predicates import Or
-from feedweir.plan.windows import STORY, STORY_ALIKE, format_window
+from feedweir.plan.window_lengths import STORY, STORY_ALIKE, format_window
 
 
 def query(c: Cursor) -> Query:

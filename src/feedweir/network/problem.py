@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from feedweir.network.covers import Pairs, Work, full_masks, grouped
 from feedweir.network.embeddings import embeddings
-from feedweir.network.label_paths import LabelPaths, estimates
+from feedweir.network.path_counts import LabelPaths, estimates
 from feedweir.network.view_arrays import branch_arrays
 from feedweir.network.views import UNLIMITED, LaidNode, TreeBranch, View, laid_out
 

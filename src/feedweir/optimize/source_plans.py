@@ -22,9 +22,9 @@ from feedweir.optimize.numbered_clauses import Book, CodedPredicates, conjunctio
 from feedweir.optimize.selectivity import clause_share, literal_share
 from feedweir.optimize.statistics import Pair, SourceStatistics, pair_of, pairs_that_matter
 from feedweir.optimize.work_model import PRICES, Clauses, Prices, Work, cheapest, work_of_index, work_of_tree
-from feedweir.plan.columns import QueryTable, wants_everything
 from feedweir.plan.predicates import TRUE, And, AtLeast, Atom, Not, Or, Predicate
 from feedweir.plan.query import Query
+from feedweir.plan.query_columns import QueryTable, wants_everything
 
 Way: TypeAlias = Literal["index", "tree", "tree and index"]
 """By the rarest atoms of all queries of the set; by the source's own tree; by that, its top level found by atoms."""

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
 from html import escape
 
-from feedweir.sample.documents import MEDIA_TYPES, document, page
+from feedweir.sample.invented_documents import MEDIA_TYPES, document, page
 from feedweir.sample.script import Channel, channels, modified, stories, story
 
 

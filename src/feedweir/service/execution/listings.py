@@ -15,7 +15,7 @@ from feedweir.catalog import FeedRecord, SubscriptionRecord
 from feedweir.catalog.records import FailureKind
 from feedweir.deliver.schedule_changes import schedule_text
 from feedweir.language.statements import Describe, Show
-from feedweir.service.statements.subscription_changes import find, name_of
+from feedweir.service.execution.subscription_changes import find, name_of
 from feedweir.text.redact import without_secrets
 
 Row = dict[str, Any]

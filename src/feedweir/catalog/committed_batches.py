@@ -6,8 +6,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Row, delete, func, insert, select
 
-from feedweir.catalog import failures, outbox, sources, statistics, tables
-from feedweir.catalog.columns import storable
+from feedweir.catalog import failures, hit_statistics, outbox, sources, tables
+from feedweir.catalog.column_types import storable
 from feedweir.catalog.database import Database
 from feedweir.catalog.records import BatchCommit, BatchRecord
 from feedweir.catalog.rows import take_numbers
@@ -56,9 +56,9 @@ def _commit(connection: Connection, batch: BatchCommit) -> bool:
         # The transaction goes on to its end: it has only used up a number.
         return False
     connection.execute(insert(_batch), _row(batch, ordinal))
-    statistics.add_counts(connection, batch.counts, batch.at)
-    statistics.fade(connection, batch.fading)
-    statistics.add_atoms(connection, batch.atoms)
+    hit_statistics.add_counts(connection, batch.counts, batch.at)
+    hit_statistics.fade(connection, batch.fading)
+    hit_statistics.add_atoms(connection, batch.atoms)
     failures.record(connection, batch.failures)
     sources.save(connection, batch.fetch_states)
     outbox.insert(connection, batch.entries, batch.at)

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, case, func, or_, select, update
 
 from feedweir.catalog import tables
-from feedweir.catalog.columns import microseconds, moment, storable_key
+from feedweir.catalog.column_types import microseconds, moment, storable_key
 from feedweir.catalog.database import Database
 from feedweir.catalog.records import AtomCount, Fading, FeedCounts, FeedStatistics
 from feedweir.catalog.rows import chunks, existing, upsert_all

@@ -33,8 +33,7 @@ from feedweir.language.statements import (
     Subscribe,
 )
 from feedweir.plan.nodes import Node
-from feedweir.service.statements import feeds, subscription_changes
-from feedweir.service.statements import listings as showing
+from feedweir.service.execution import feed_changes, listings, subscription_changes
 
 Answer = Callable[[Node | PlanQuestion | JoinQuestion], Outcome]
 """Tries an expanded plan out, shows the plan of a source, or tells how joins are evaluated."""
@@ -79,13 +78,13 @@ def _carry_out(
     check(statement, script.names)
     match statement:
         case RegisterFeed():
-            return feeds.register(script, statement)
+            return feed_changes.register(script, statement)
         case CreateFeed():
-            return feeds.create(script, statement)
+            return feed_changes.create(script, statement)
         case AlterFeed():
-            return feeds.alter(script, statement)
+            return feed_changes.alter(script, statement)
         case DropFeed():
-            return feeds.drop(script, statement)
+            return feed_changes.drop(script, statement)
         case Subscribe():
             return subscription_changes.subscribe(script, statement)
         case AlterSubscription():
@@ -93,9 +92,9 @@ def _carry_out(
         case DropSubscription():
             return subscription_changes.drop(script, statement)
         case Describe():
-            return showing.describe(script, statement)
+            return listings.describe(script, statement)
         case Show():
-            return showing.show(script, statement)
+            return listings.show(script, statement)
         case Explain():
             return explained(script, statement, known)
         case ExplainPlan(source):

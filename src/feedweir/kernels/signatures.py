@@ -1,6 +1,6 @@
 """The list of all that is compiled ahead: each kernel that Python calls, with the types it is called with.
 
-    python -m feedweir.kernels.listing
+    python -m feedweir.kernels.signatures
 
 adds what was compiled since the kernels last changed and is not listed. The test run fails until that is done.
 """
@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from feedweir.errors import FeedweirError
+from feedweir.kernels.compile_notices import asked_in
 from feedweir.kernels.declare import KERNELS, directory_in_use, is_kept
 from feedweir.kernels.notation import read
-from feedweir.kernels.noticing import asked_in
 
 LIST = Path(__file__).with_name("signatures.txt")
 

@@ -12,7 +12,7 @@ from feedweir.errors import NetworkError, SettingsError, near
 
 if TYPE_CHECKING:
     from feedweir.network.description import Description
-    from feedweir.network.plan import Plan
+    from feedweir.network.network_plan import Plan
 
 Described = Annotated[Path, typer.Argument(help="A TOML file with sources, sites and views.")]
 BestEffort = Annotated[bool, typer.Option("--best-effort", help="Exceed bounds as little as possible.")]
@@ -65,8 +65,8 @@ def _planned(path: Path, best_effort: bool, seconds: float) -> tuple[Description
     from lxml import etree
 
     from feedweir.network.description import read_description
-    from feedweir.network.label_paths import count_paths
-    from feedweir.network.plan import Options, plan_of
+    from feedweir.network.network_plan import Options, plan_of
+    from feedweir.network.path_counts import count_paths
     from feedweir.network.problem import problem_of
 
     try:

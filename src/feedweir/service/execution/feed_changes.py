@@ -16,7 +16,7 @@ from feedweir.language.name_checks import refuse
 from feedweir.language.queries import BlockJoin, Group, Member, Named, PathBlock, Place, Xscl
 from feedweir.language.statements import AlterFeed, CreateFeed, DropFeed, RegisterFeed, Subscribe
 from feedweir.plan.nodes import EVERY_SOURCE
-from feedweir.service.statements.targets import check_stylesheet
+from feedweir.service.execution.targets import check_stylesheet
 from feedweir.text.redact import without_secrets
 
 PUSHED = "push://"

@@ -15,7 +15,7 @@ from feedweir.errors import CatalogError, near
 from feedweir.language import format_statement
 from feedweir.language.statements import AlterSubscription, DropSubscription, Subscribe
 from feedweir.schedules import AT_ONCE, schedule_from_json, schedule_to_json
-from feedweir.service.statements.targets import check_stylesheet, check_target
+from feedweir.service.execution.targets import check_stylesheet, check_target
 
 
 def subscribe(script: ScriptContext, statement: Subscribe) -> Outcome:

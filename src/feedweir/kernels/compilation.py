@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
+from feedweir.kernels.compile_notices import expect_compiling, tell_once
 from feedweir.kernels.declare import IS_COMPILING, directory_in_use
-from feedweir.kernels.listing import Entry, entries_in, entry_of
-from feedweir.kernels.noticing import expect_compiling, tell_once
+from feedweir.kernels.signatures import Entry, entries_in, entry_of
 
 MOST_PROCESSES = 4
 """Each needs some 300 MB."""
-_PROGRAM = "from feedweir.kernels.compiling import serve; serve()"
+_PROGRAM = "from feedweir.kernels.compilation import serve; serve()"
 
 
 @dataclass(frozen=True, slots=True)
