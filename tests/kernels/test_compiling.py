@@ -24,7 +24,10 @@ from tests.cli.test_commands import Shell
 pytestmark = pytest.mark.skipif(not IS_COMPILING, reason="without a compiler there is nothing to compile")
 
 LINE = "feedweir.match.index.trie_kernels:drop_repeats(int64[::1], int32[::1])"
-LISTED = (LINE, "feedweir.optimize.graph_kernels:make_consistent(float64[::1], int64[::1], int32[::1])")
+LISTED = (
+    LINE,
+    "feedweir.optimize.filter_plans.graph_kernels:make_consistent(float64[::1], int64[::1], int32[::1])",
+)
 CALL = """
 import numpy as np
 from feedweir.match.index.trie_kernels import drop_repeats

@@ -41,8 +41,8 @@ from feedweir.logs.files import retry_when_compacted
 from feedweir.logs.landing import LandingLog
 from feedweir.logs.store import Store
 from feedweir.match.lookback import LookBack, look_back
+from feedweir.optimize.filter_plans.plan_report import ExplainedPlan
 from feedweir.optimize.normalisation import normalise
-from feedweir.optimize.plan_report import ExplainedPlan
 from feedweir.plan import expand
 from feedweir.plan.nodes import EVERY_SOURCE, Distinct, Feed, Node, Source, Union, Window
 from feedweir.plan.query import Query as ItemQuery

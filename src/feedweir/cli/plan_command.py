@@ -22,7 +22,7 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
 ) -> None:
     """Show the filter plan in force: what filters share, their rates, and predicted and measured costs."""
-    from feedweir.optimize.plan_report import as_dot, as_text, as_value
+    from feedweir.optimize.filter_plans.plan_report import as_dot, as_text, as_value
 
     if dot and as_json:
         raise SettingsError("choose one of --dot and --json")

@@ -29,9 +29,9 @@ from feedweir.join.stored.join_versions import open_joins
 from feedweir.logs.directory import DataDirectory, current_version
 from feedweir.match import queries_of
 from feedweir.match.index.filter_forest import SourceTree
-from feedweir.optimize.drift import ReplanPolicy, Standing
+from feedweir.optimize.filter_plans.drift import ReplanPolicy, Standing
+from feedweir.optimize.filter_plans.source_plans import places_of, tree_of
 from feedweir.optimize.join_order import has_chains, order_excess
-from feedweir.optimize.source_plans import places_of, tree_of
 from feedweir.optimize.statistics import SourceStatistics
 from feedweir.pipeline.observations import ObservationLog
 from feedweir.pipeline.sets import joins_path

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from feedweir.language.conditions import format_predicate, where
-from feedweir.language.graph_patterns import read_prefixes, selected_names, selected_pattern
+from feedweir.language.graph_syntax.graph_patterns import read_prefixes, selected_names, selected_pattern
 from feedweir.language.join_conditions import format_join_predicate, join_predicate
 from feedweir.language.literals import (
     RESERVED,

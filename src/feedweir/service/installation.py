@@ -30,7 +30,7 @@ from feedweir.logs.batches import Manifest
 from feedweir.logs.directory import DataDirectory, current_version
 from feedweir.logs.landing import Landed
 from feedweir.match.index.query_formulas import Progress
-from feedweir.optimize.plan_report import as_text
+from feedweir.optimize.filter_plans.plan_report import as_text
 from feedweir.pipeline.audit import damages_in
 from feedweir.pipeline.charge import Charge, in_charge
 from feedweir.pipeline.commit import batch_name, commit_batch

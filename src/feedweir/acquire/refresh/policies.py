@@ -61,7 +61,7 @@ def expected(history: History, start: float, slots: int) -> tuple[Array, Array]:
 
     Twice: if nothing appears meanwhile, so that the last change grows older, and on the whole.
     """
-    from feedweir.acquire.refresh.forecast_kernels import foresee
+    from feedweir.acquire.refresh.planning_kernels import foresee
 
     factors, first = array(history.factors), int(start // SLOT_S)
     next_items, items = foresee(
@@ -72,7 +72,7 @@ def expected(history: History, start: float, slots: int) -> tuple[Array, Array]:
 
 def best_minutes(history: History) -> NDArray[np.bool_]:
     """After which minutes of the hour it is best to poll: one in five, the last of the busiest among them."""
-    from feedweir.acquire.refresh.forecast_kernels import last_busy
+    from feedweir.acquire.refresh.planning_kernels import last_busy
 
     return np.asarray(last_busy(array(history.factors)))
 
@@ -95,8 +95,7 @@ class Planned:
     shelf_s: float = 72_000.0
 
     def next_poll(self, history: History, now: datetime, earliest: datetime, latest: datetime) -> datetime:
-        from feedweir.acquire.refresh.forecast_kernels import moments_up_to
-        from feedweir.acquire.refresh.planning_kernels import first_of_cheapest
+        from feedweir.acquire.refresh.planning_kernels import first_of_cheapest, moments_up_to
 
         start = now.timestamp()
         minutes = int(start // SLOT_S) + np.arange(_HORIZON_SLOTS)

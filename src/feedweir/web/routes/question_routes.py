@@ -19,7 +19,7 @@ from feedweir.deliver.render.plain import rfc3339
 from feedweir.errors import CatalogError
 from feedweir.items.model import Item
 from feedweir.match.lookback import LookBack
-from feedweir.optimize.plan_report import ExplainedPlan, as_dot, as_text, as_value
+from feedweir.optimize.filter_plans.plan_report import ExplainedPlan, as_dot, as_text, as_value
 from feedweir.web.admission import owner_in, read_body
 from feedweir.web.door import Door
 from feedweir.web.responses import body_response, json_response

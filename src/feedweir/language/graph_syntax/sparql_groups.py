@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from feedweir.items.namespaces import NAMESPACES
 from feedweir.items.rdf_values import DELETED
-from feedweir.language.graph_groups import (
+from feedweir.language.graph_syntax.graph_groups import (
     Alternatives,
     Element,
     Expression,
@@ -21,9 +21,9 @@ from feedweir.language.graph_groups import (
     Tested,
     Without,
 )
-from feedweir.language.graph_terms import iri_named, literal_term, typed_or_plain
+from feedweir.language.graph_syntax.graph_terms import iri_named, literal_term, typed_or_plain
+from feedweir.language.graph_syntax.sparql_filters import filter_expression
 from feedweir.language.literals import COMPARISONS, is_number
-from feedweir.language.sparql_filters import filter_expression
 from feedweir.language.tokens import Cursor
 from feedweir.plan.predicates import Constraint, GraphTerm, Iri, RdfLiteral, Triple, Variable
 

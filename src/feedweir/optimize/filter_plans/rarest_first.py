@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from feedweir.optimize.numbered_clauses import Bools, CodedPredicates, Floats, Ints, Longs
+from feedweir.optimize.filter_plans.numbered_clauses import Bools, CodedPredicates, Floats, Ints, Longs
 
 MAX_DEPTH = 9
 """Atoms of one conjunction that the index tests one by one."""

@@ -12,18 +12,23 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from feedweir.errors import near
-from feedweir.language.graph_groups import Group, names_in_group
-from feedweir.language.graph_terms import PREFIXES, iri_named, literal_term
-from feedweir.language.graph_ways import (
+from feedweir.language.graph_syntax.graph_groups import Group, names_in_group
+from feedweir.language.graph_syntax.graph_terms import PREFIXES, iri_named, literal_term
+from feedweir.language.graph_syntax.graph_ways import (
     MOST_WAYS,
     TooManyWaysError,
     UnknownVariableError,
     fresh_name,
     ways_of,
 )
+from feedweir.language.graph_syntax.sparql_filters import Of, Operand, compared
+from feedweir.language.graph_syntax.sparql_groups import (
+    COMPARED,
+    SparqlReader,
+    begins_sparql,
+    refuse_modifier,
+)
 from feedweir.language.literals import COMPARISONS, is_number, number
-from feedweir.language.sparql_filters import Of, Operand, compared
-from feedweir.language.sparql_groups import COMPARED, SparqlReader, begins_sparql, refuse_modifier
 from feedweir.language.tokens import Cursor
 from feedweir.plan.graph_variables import names_bound, names_in, variables_of
 from feedweir.plan.predicates import (

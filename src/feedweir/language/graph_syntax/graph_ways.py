@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from feedweir.language.graph_groups import (
+from feedweir.language.graph_syntax.graph_groups import (
     Alternatives,
     Bound,
     Either,

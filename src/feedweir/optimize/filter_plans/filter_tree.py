@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from feedweir.optimize.numbered_clauses import Bools, Floats, Ints, Longs
+from feedweir.optimize.filter_plans.numbered_clauses import Bools, Floats, Ints, Longs
 
 ROOT = 0
 

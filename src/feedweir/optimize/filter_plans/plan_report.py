@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from feedweir.optimize.drift import Standing
-from feedweir.optimize.filter_tree import ROOT
+from feedweir.optimize.filter_plans.drift import Standing
+from feedweir.optimize.filter_plans.filter_tree import ROOT
 
 MAX_ADVICE = 50
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from feedweir.language.graph_groups import terms_of
-from feedweir.language.graph_terms import format_term
+from feedweir.language.graph_syntax.graph_groups import terms_of
+from feedweir.language.graph_syntax.graph_terms import format_term
 from feedweir.language.literals import COMPARISONS, format_value
 from feedweir.language.tokens import quoted
 from feedweir.plan.predicates import (

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from feedweir.optimize.clause_registry import Run
-from feedweir.optimize.factored_filters import FactoredFilters, factorise
-from feedweir.optimize.filter_tree import assemble
-from feedweir.optimize.live_graph import TRUE, LiveGraph, Record
-from feedweir.optimize.numbered_clauses import Book, flat
+from feedweir.optimize.filter_plans.clause_registry import Run
+from feedweir.optimize.filter_plans.factored_filters import FactoredFilters, factorise
+from feedweir.optimize.filter_plans.filter_tree import assemble
+from feedweir.optimize.filter_plans.live_graph import TRUE, LiveGraph, Record
+from feedweir.optimize.filter_plans.numbered_clauses import Book, flat
 from feedweir.optimize.selectivity import Selectivity
 from feedweir.plan.predicates import Not, Predicate
 

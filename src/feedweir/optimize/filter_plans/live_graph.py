@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from itertools import combinations, islice
 from math import prod
 
-from feedweir.optimize.clause_registry import ClauseRegistry, Run
-from feedweir.optimize.factored_filters import MAX_CLOSURE
+from feedweir.optimize.filter_plans.clause_registry import ClauseRegistry, Run
+from feedweir.optimize.filter_plans.factored_filters import MAX_CLOSURE
 from feedweir.optimize.selectivity import Selectivity, clause_lift, clause_share, lift_of
 
 TRUE: Run = ()

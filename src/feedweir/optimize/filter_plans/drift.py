@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from feedweir.optimize.clause_registry import Run
-from feedweir.optimize.live_plan import LivePlan
+from feedweir.optimize.filter_plans.clause_registry import Run
+from feedweir.optimize.filter_plans.live_plan import LivePlan
 from feedweir.optimize.statistics import HALF_LIFE_S
 
 

@@ -12,9 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from feedweir.optimize import graph_kernels, tree_search_kernels
-from feedweir.optimize.filter_tree import ROOT, FilterTree, assemble
-from feedweir.optimize.numbered_clauses import Book, Bools, CodedPredicates, Floats, Ints, Longs, encode
+from feedweir.optimize.filter_plans import graph_kernels, tree_search_kernels
+from feedweir.optimize.filter_plans.filter_tree import ROOT, FilterTree, assemble
+from feedweir.optimize.filter_plans.numbered_clauses import (
+    Book,
+    Bools,
+    CodedPredicates,
+    Floats,
+    Ints,
+    Longs,
+    encode,
+)
 from feedweir.optimize.selectivity import Selectivity
 from feedweir.plan.predicates import Predicate
 

@@ -13,9 +13,9 @@ from dataclasses import astuple, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from feedweir.optimize.filter_tree import ROOT, FilterTree
-from feedweir.optimize.numbered_clauses import Bools, CodedPredicates, Floats, Ints, Longs
-from feedweir.optimize.rarest_first import RarestFirst, rarest_first
+from feedweir.optimize.filter_plans.filter_tree import ROOT, FilterTree
+from feedweir.optimize.filter_plans.numbered_clauses import Bools, CodedPredicates, Floats, Ints, Longs
+from feedweir.optimize.filter_plans.rarest_first import RarestFirst, rarest_first
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from feedweir.items.rdf_values import NUMBERS, number_in
-from feedweir.language.graph_groups import (
+from feedweir.language.graph_syntax.graph_groups import (
     Bound,
     Either,
     Exists,
@@ -17,7 +17,7 @@ from feedweir.language.graph_groups import (
     Tested,
     Together,
 )
-from feedweir.language.graph_terms import is_ordered, is_readable
+from feedweir.language.graph_syntax.graph_terms import is_ordered, is_readable
 from feedweir.language.literals import COMPARISONS
 from feedweir.language.tokens import Cursor
 from feedweir.plan.predicates import (

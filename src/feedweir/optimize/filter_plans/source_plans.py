@@ -17,11 +17,19 @@ from feedweir.match.arrays import Array
 from feedweir.match.atoms import is_atom
 from feedweir.match.families import reduced
 from feedweir.match.index.filter_forest import SourceTree
-from feedweir.optimize.factored_filters import FactoredFilters
-from feedweir.optimize.numbered_clauses import Book, CodedPredicates, conjunctions
+from feedweir.optimize.filter_plans.factored_filters import FactoredFilters
+from feedweir.optimize.filter_plans.numbered_clauses import Book, CodedPredicates, conjunctions
+from feedweir.optimize.filter_plans.work_model import (
+    PRICES,
+    Clauses,
+    Prices,
+    Work,
+    cheapest,
+    work_of_index,
+    work_of_tree,
+)
 from feedweir.optimize.selectivity import clause_share, literal_share
 from feedweir.optimize.statistics import Pair, SourceStatistics, pair_of, pairs_that_matter
-from feedweir.optimize.work_model import PRICES, Clauses, Prices, Work, cheapest, work_of_index, work_of_tree
 from feedweir.plan.predicates import TRUE, And, AtLeast, Atom, Not, Or, Predicate
 from feedweir.plan.query import Query
 from feedweir.plan.query_columns import QueryTable, wants_everything
