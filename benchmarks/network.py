@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks import _xmark
-from feedweir.network.costs import Weights
 from feedweir.network.covers import cheapest
 from feedweir.network.embeddings import embeddings
-from feedweir.network.label_paths import count_paths, estimates
 from feedweir.network.latency import latencies
-from feedweir.network.plan import Options, Plan, plan_of
-from feedweir.network.problem import Problem, Source, problem_of
+from feedweir.network.network_plan import Options, Plan, plan_of
+from feedweir.network.path_counts import count_paths, estimates
+from feedweir.network.problem import Problem, Source, Weights, problem_of
 from feedweir.network.view_arrays import branch_arrays
 from feedweir.network.views import UNLIMITED, View
 

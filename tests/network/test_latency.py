@@ -12,7 +12,7 @@ from feedweir.network.copies import Filling
 from feedweir.network.covers import costs_of, within
 from feedweir.network.latency import Net, Site, latencies, net_of, ways_of
 from feedweir.network.latency_search import quickened
-from feedweir.network.plan import Options, Plan, plan_of
+from feedweir.network.network_plan import Options, Plan, plan_of
 from feedweir.network.problem import Problem
 from feedweir.published.loga import WIDENED, loga, quick_loga
 from tests.network import worlds

@@ -12,7 +12,7 @@ from feedweir.errors import NetworkError
 from feedweir.network.choice import columns_within, solve
 from feedweir.network.circles import circles_in
 from feedweir.network.latency import latencies
-from feedweir.network.plan import Options, Plan, plan_of
+from feedweir.network.network_plan import Options, Plan, plan_of
 from feedweir.network.prices import no_prices, raised, relaxed
 from feedweir.network.problem import Problem
 from feedweir.network.view_text import tree_branch

@@ -185,7 +185,21 @@ def _candidates(net, pairs, w, ways, room, rule, q, eviction, without, price, no
             for at in range(net.starts[other], net.starts[other + 1]):
                 u = net.by_kind[at]
                 if u != without:
-                    n = _offered(net, ways, room, rule, q, u, g - pairs.groups[kind], cost, eviction, price, now, spare, n)
+                    n = _offered(
+                        net,
+                        ways,
+                        room,
+                        rule,
+                        q,
+                        u,
+                        g - pairs.groups[kind],
+                        cost,
+                        eviction,
+                        price,
+                        now,
+                        spare,
+                        n,
+                    )
     return n
 
 
@@ -229,7 +243,9 @@ def _best_filling(net, pairs, w, ways, room, rule, q, eviction, without, price, 
             g, cost = spare.group[c], spare.cost[c]
             if g < 0:
                 total = at if rule.is_quickest else cost + price * at
-                if total < best - _TINY or (rule.is_quickest and total < best + _TINY and cost < cost_of_best):
+                if total < best - _TINY or (
+                    rule.is_quickest and total < best + _TINY and cost < cost_of_best
+                ):
                     best, cost_of_best, at_of_best, count_of_best = total, cost, at, 1
                     found[0] = spare.candidate[c]
             elif cost < spare.least[g]:

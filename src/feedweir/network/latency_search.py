@@ -18,7 +18,7 @@ from feedweir.network.copies import Filling
 from feedweir.network.covers import MOST_FEEDERS
 from feedweir.network.latency import Net, Site, Ways, net_of, order_of, ways_of
 from feedweir.network.latency_kernels import INFINITE, dependants, find_evictions, improve
-from feedweir.network.plan import Plan
+from feedweir.network.network_plan import Plan
 from feedweir.network.problem import Problem
 from feedweir.network.views import UNLIMITED
 

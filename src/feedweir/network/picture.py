@@ -8,7 +8,7 @@ from typing import Any
 from feedweir.network.copies import Filling
 from feedweir.network.covers import cheapest
 from feedweir.network.latency import Site, latencies
-from feedweir.network.plan import Plan
+from feedweir.network.network_plan import Plan
 from feedweir.network.prices import no_prices
 from feedweir.network.problem import Problem
 from feedweir.network.view_text import format_tree_branch

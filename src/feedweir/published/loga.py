@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from feedweir.network.copies import Filling
 from feedweir.network.latency import Net, Site, Ways, ways_of
 from feedweir.network.latency_search import Rule, Search, search_of
-from feedweir.network.plan import Plan
+from feedweir.network.network_plan import Plan
 
 WIDENED = 1.5
 """By how much the bounds are widened: within those of the plan there is next to no room."""
