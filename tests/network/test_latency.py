@@ -1,4 +1,4 @@
-"""Latency: what a way through the network takes, LOGA against itself as printed, and plans that are quicker for less."""
+"""Latency: what a way through the network takes, LOGA against itself as printed, and quicker plans for little work."""
 
 from __future__ import annotations
 

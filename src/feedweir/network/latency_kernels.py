@@ -208,8 +208,9 @@ def _best_filling(net, pairs, w, ways, room, rule, q, eviction, without, price, 
     """What q is best filled from: (what that costs with the price of its latency, its cost, its latency, is it hosted,
     how many feeders). `found` gets the feeders; none where it is filled from its sources.
 
-    Only what is better than `now` is looked for. `price` is what a millisecond of q's weighs. With `rule.is_quickest` the quickest filling wins, and among those the
-    cheapest. Feeders that have no room left can be had for the price of an eviction, one of them at most.
+    Only what is better than `now` is looked for. `price` is what a millisecond of q's weighs. With `rule.is_quickest`
+    the quickest filling wins, and among those the cheapest. Feeders that have no room left can be had for the price of
+    an eviction, one of them at most.
     """
     kind = net.kind_of[q]
     words = pairs.masks.shape[1]

@@ -1,8 +1,9 @@
 """Quicker fillings: a plan changed so that views have what was published sooner, for little more work.
 
-Every change is judged by what it does to the cost and, along all ways behind it, to latencies: their sum, weighed by a
-price for a millisecond, has to fall. The price rises until the work that may be added is spent, so that what brings most
-for its work is done first. A feeder that can feed no more is left by whichever of those it feeds loses least by it.
+Every change is judged by what it does to the cost and, along all ways behind it, to latencies: their sum, weighed by
+a price for a millisecond, has to fall. The price rises until the work that may be added is spent, so that what brings
+most for its work is done first. A feeder that can feed no more is left by whichever of those it feeds loses least by
+it.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feedweir.network.copies import Filling
+from feedweir.network.cover_kernels import INFINITE
 from feedweir.network.covers import MOST_FEEDERS
 from feedweir.network.latency import Net, Site, Ways, net_of, order_of, ways_of
-from feedweir.network.latency_kernels import INFINITE, dependants, find_evictions, improve
+from feedweir.network.latency_kernels import dependants, find_evictions, improve
 from feedweir.network.network_plan import Plan
 from feedweir.network.problem import Problem
 from feedweir.network.views import UNLIMITED
@@ -96,9 +98,10 @@ class Search:
         known = (self.net, pairs, work, self.ways, self.room, rule)
         if with_evictions:
             find_evictions(*known, weight, a_ms, none, self.spare, found[0], eviction, victim)
-        return improve(
+        moved, left = improve(
             *known, order, weight, a_ms, left, none, eviction, victim, self.spare, self.trail, found
         )
+        return int(moved), float(left)
 
     def fillings(self) -> tuple[Filling, ...]:
         ways = self.ways
@@ -138,8 +141,8 @@ def quickened(plan: Plan, sites: Mapping[str, Site], more_work: float = 0.02) ->
             if moved <= len(order) // 1_000:
                 break
         price *= 2
-    fillings = search.fillings()
-    return replace(plan, fillings=fillings, cost=float(sum(filling.cost for filling in fillings)))
+    cost = float(search.ways.cost.sum())
+    return replace(plan, fillings=search.fillings(), cost=cost, added=plan.added + cost - plan.cost)
 
 
 def _spare(problem: Problem, net: Net) -> Spare:

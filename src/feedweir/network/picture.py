@@ -26,6 +26,8 @@ def as_value(plan: Plan, sites: Mapping[str, Site]) -> dict[str, Any]:
         "cost": round(plan.cost, 6),
         "bound": round(plan.bound, 6),
         "gap": round(plan.gap, 8),
+        "added_for_latency": round(plan.added, 6),
+        "mean_latency_ms": round(float(late.mean()), 3) if len(late) else 0.0,
         "over": plan.over,
         "fillings": [
             {
@@ -56,7 +58,10 @@ def as_text(plan: Plan, sites: Mapping[str, Site]) -> str:
     rows = sorted(value["fillings"], key=lambda row: (row["level"], row["view"]))
     lines = [
         f"{value['views']} views, {sum(row['level'] == 1 for row in rows)} of them filled from their sources",
-        f"cost {value['cost']:g}; no plan costs less than {value['bound']:g}: gap {100 * value['gap']:.4f} %",
+        f"cost {value['cost'] - value['added_for_latency']:g}; no plan costs less than {value['bound']:g}: "
+        f"gap {100 * value['gap']:.4f} %",
+        f"{value['mean_latency_ms']:g} ms from publication to a view in the mean, for "
+        f"{value['added_for_latency']:g} of work on top",
     ]
     lines += [f"bound of {name} exceeded by {more}" for name, more in plan.over.items()]
     for row in rows[:MOST_SHOWN]:
