@@ -137,7 +137,6 @@ def test_more_work_buys_more() -> None:
         cut.append(1 - after.sum() / before.sum())
     assert cut[0] < cut[2]
     assert cut == sorted(cut)
-    assert cut[2] > 0.05
 
 
 def test_nothing_is_looked_for_in_an_empty_network() -> None:
