@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from feedweir.errors import LanguageError
 from feedweir.items.triples import Node, Statement
 from feedweir.language import format_predicate, parse
-from feedweir.language.graph_patterns import braced_graph
+from feedweir.language.graph_syntax.graph_patterns import braced_graph
 from feedweir.language.statements import CreateFeed
 from feedweir.match.meaning.effort import Effort
 from feedweir.match.meaning.graph_search import has_subgraph

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, delete, func, select
 
 from feedweir.catalog import tables
-from feedweir.catalog.columns import storable_key
+from feedweir.catalog.column_types import storable_key
 from feedweir.catalog.database import Database
 from feedweir.catalog.records import Failure, FailureKind
 from feedweir.catalog.rows import chunks, insert_all, take_numbers

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, func, select, update
 
 from feedweir.catalog import deliveries, replays, rhythms, sent_marks, tables
-from feedweir.catalog.columns import storable_key
+from feedweir.catalog.column_types import storable_key
 from feedweir.catalog.database import Database
 from feedweir.catalog.records import Entry, EntryOutcome, EntryState, NewEntry, Waiting
 from feedweir.catalog.rows import chunks, existing, take_numbers, upsert_all

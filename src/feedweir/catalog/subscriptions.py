@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Text, insert, select, tuple_, update
 
 from feedweir.catalog import history, names, outbox, rhythms, tables
-from feedweir.catalog.columns import canonical_json, microseconds, storable
+from feedweir.catalog.column_types import canonical_json, microseconds, storable
 from feedweir.catalog.database import Database
-from feedweir.catalog.owners import is_theirs
+from feedweir.catalog.names import is_theirs
 from feedweir.catalog.records import (
     Change,
     NewSubscription,

@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from feedweir.catalog import Catalog, Failure, FeedRecord, FeedStatistics, SourceRecord
 from feedweir.deliver.pages.archive_pages import PAGE, archive_before, upto_edge
-from feedweir.deliver.partners import Annotation, annotations_of
-from feedweir.deliver.render.told_patterns import bindings_told, patterns_told
+from feedweir.deliver.partners import Annotation, annotations_of, bindings_told, patterns_told
 from feedweir.deliver.render.view import EntryView, FeedKind, FeedSummary, FeedView
 from feedweir.errors import CatalogError
 from feedweir.items.model import Item

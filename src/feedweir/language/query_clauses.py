@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from feedweir.language.conditions import format_predicate, where
-from feedweir.language.graph_patterns import read_prefixes, selected_names, selected_pattern
+from feedweir.language.graph_syntax.graph_patterns import read_prefixes, selected_names, selected_pattern
 from feedweir.language.join_conditions import format_join_predicate, join_predicate
 from feedweir.language.literals import (
     RESERVED,
@@ -34,7 +34,7 @@ from feedweir.language.word_conditions import threshold
 from feedweir.language.xscl import braced, from_clause, selection
 from feedweir.plan.nodes import EVERY_SOURCE
 from feedweir.plan.predicates import Or
-from feedweir.plan.windows import STORY, STORY_ALIKE, format_window
+from feedweir.plan.window_lengths import STORY, STORY_ALIKE, format_window
 
 
 def query(c: Cursor) -> Query:

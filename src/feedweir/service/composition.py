@@ -16,12 +16,12 @@ from typing import Self, TypeAlias
 
 from feedweir import __version__
 from feedweir.acquire.fetch.crawl import CrawlOptions
-from feedweir.acquire.fetch.exchange import Agent
 from feedweir.acquire.fetch.fetch_loop import FetchLoop, Opening, Poller, rules_of
 from feedweir.acquire.fetch.hosts import HostLedger, HostRules
+from feedweir.acquire.fetch.transport import Agent
 from feedweir.acquire.intake import Intake
 from feedweir.acquire.refresh.request_budget import Budget
-from feedweir.acquire.refresh.stored_state import SourceMemory
+from feedweir.acquire.refresh.source_state import SourceMemory
 from feedweir.acquire.websub.leases import Leases
 from feedweir.config import Settings
 from feedweir.deliver.delivery_admin import DeliveryAdmin, link_secret

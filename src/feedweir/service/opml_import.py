@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from feedweir.acquire.fetch.http_rules import wire_url
 from feedweir.acquire.opml import Imported, Subscription, merged, read_opml, subscription, write_opml
-from feedweir.acquire.refresh.stored_state import SourceMemory
+from feedweir.acquire.refresh.source_state import SourceMemory
 from feedweir.catalog import FetchState, SourceRecord
 from feedweir.language.literals import format_name
 from feedweir.language.tokens import quoted

@@ -14,10 +14,10 @@ from typing import Any, Protocol
 from feedweir.acquire.fetch.addresses import AddressRule
 from feedweir.acquire.fetch.aiohttp_transport import AiohttpTransport
 from feedweir.acquire.fetch.crawl import Crawler, CrawlOptions, CrawlReport, failures_of
-from feedweir.acquire.fetch.exchange import Agent, Changed, FetchResult, Unchanged
 from feedweir.acquire.fetch.fetcher import Fetcher
 from feedweir.acquire.fetch.hosts import HostLedger, HostRules
 from feedweir.acquire.fetch.http_rules import host_of
+from feedweir.acquire.fetch.transport import Agent, Changed, FetchResult, Unchanged
 from feedweir.acquire.refresh.controller import RefreshController, rules_of
 from feedweir.acquire.refresh.refresh_rules import (
     RefreshRules,
@@ -29,10 +29,8 @@ from feedweir.acquire.refresh.refresh_rules import (
 )
 from feedweir.acquire.refresh.request_budget import Spending
 from feedweir.acquire.refresh.source_history import poll_before
-from feedweir.acquire.refresh.source_state import SourceState
-from feedweir.acquire.refresh.stored_state import SourceMemory, saved, state_of
-from feedweir.acquire.websub.lease_records import hub_by_hand, hubs_in
-from feedweir.acquire.websub.leases import Leases
+from feedweir.acquire.refresh.source_state import SourceMemory, SourceState, saved, state_of
+from feedweir.acquire.websub.leases import Leases, hub_by_hand, hubs_in
 from feedweir.acquire.websub.subscriber import Hub, NamedBy
 from feedweir.catalog import Catalog, Failure, FetchState, SourceRecord
 from feedweir.errors import FeedweirError

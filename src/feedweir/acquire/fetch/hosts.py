@@ -15,8 +15,8 @@ from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any
 
-from feedweir.acquire.fetch.exchange import Reason, Request, Response, Transport, TransportError
 from feedweir.acquire.fetch.http_rules import host_of, retry_after_s
+from feedweir.acquire.fetch.transport import Reason, Request, Response, Transport, TransportError
 
 _PRUNE_EVERY = 50_000
 

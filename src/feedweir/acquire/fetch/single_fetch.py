@@ -8,8 +8,8 @@ from datetime import datetime
 
 from feedweir.acquire.fetch.addresses import AddressRule
 from feedweir.acquire.fetch.aiohttp_transport import AiohttpTransport
-from feedweir.acquire.fetch.exchange import Agent, Changed, Failed, FetchRequest, FetchResult, Reason
 from feedweir.acquire.fetch.fetcher import Fetcher
+from feedweir.acquire.fetch.transport import Agent, Changed, Failed, FetchRequest, FetchResult, Reason
 from feedweir.errors import DocumentError
 from feedweir.logs.landing import Landed
 from feedweir.text.redact import without_secrets

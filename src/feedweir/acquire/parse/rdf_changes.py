@@ -15,8 +15,8 @@ from feedweir.acquire.parse.rdf_graphs import distinct, graphs_of, rdf_type_of
 from feedweir.acquire.parse.rdf_items import raw_of
 from feedweir.errors import DocumentError
 from feedweir.items.model import FeedDescription
-from feedweir.items.rdf_changes import DELETED, OPERATION
 from feedweir.items.rdf_terms import is_iri
+from feedweir.items.rdf_values import DELETED, OPERATION
 from feedweir.text.dates import epoch_us
 
 _ADDED = ("rdf_added_data", "rdf_linked_shared_data")

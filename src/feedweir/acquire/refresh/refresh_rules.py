@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from feedweir.acquire.fetch.exchange import Changed, Failed, FetchResult, Gone, Reason, Unchanged
+from feedweir.acquire.fetch.transport import Changed, Failed, FetchResult, Gone, Reason, Unchanged
 from feedweir.acquire.refresh.policies import Fixed, Policy
 from feedweir.acquire.refresh.source_history import counted, polled
 from feedweir.acquire.refresh.source_state import Hints, SourceState

@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 from enum import Enum, IntEnum
 from urllib.parse import urlencode
 
-from feedweir.acquire.fetch.exchange import Request, Transport, TransportError
 from feedweir.acquire.fetch.http_rules import Headers, all_values
+from feedweir.acquire.fetch.transport import Request, Transport, TransportError
 from feedweir.logs.landing import Landed
 
 DEFAULT_LEASE_S = 10 * 86_400
