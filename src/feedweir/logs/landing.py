@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -232,6 +232,10 @@ class LandingLog:
         """The size of the segments between two, as they are on disk."""
         return sum(map(self._size, self.segments(after, upto)))
 
+    def documents_in(self, after: int, upto: int) -> int:
+        """How many documents there are between two segments; those that cannot be read do not count."""
+        return sum(_count_in(self.path(segment)) for segment in self.segments(after, upto))
+
     def removed(self) -> int:
         """The segment up to which the log has been deleted; 0 if none was."""
         return _checked(self.directory / "_removed")
@@ -325,6 +329,14 @@ def _row_groups(documents: Sequence[Landed]) -> Iterator[tuple[int, int]]:
             first, size = place + 1, 0
     if first < len(documents) or not documents:
         yield first, len(documents)
+
+
+@lru_cache(maxsize=10_000)
+def _count_in(path: Path) -> int:
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (pa.ArrowException, OSError):
+        return 0
 
 
 def _compressed(group: pq.RowGroupMetaData) -> int:
