@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feedweir.pipeline.batch_pace import LEAST_BYTES, Pace
+from feedweir.pipeline.batch_run import LEAST_BYTES, Pace
 
 MOST = 64 << 20
 

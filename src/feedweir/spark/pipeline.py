@@ -15,9 +15,8 @@ from feedweir.errors import FeedweirError
 from feedweir.logs.batches import Manifest
 from feedweir.logs.directory import DataDirectory
 from feedweir.logs.landing import LandingLog
-from feedweir.pipeline.batch_pace import Pace
 from feedweir.pipeline.batch_publisher import BatchPublisher
-from feedweir.pipeline.batch_run import BatchRun, Division
+from feedweir.pipeline.batch_run import BatchRun, Division, Pace
 from feedweir.pipeline.charge import Charge
 from feedweir.spark.session import has_died, kill_java
 from feedweir.spark.source import LandingSource
