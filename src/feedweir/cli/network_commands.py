@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 Described = Annotated[Path, typer.Argument(help="A TOML file with sources, sites and views.")]
 BestEffort = Annotated[bool, typer.Option("--best-effort", help="Exceed bounds as little as possible.")]
+MoreWork = Annotated[
+    float,
+    typer.Option("--more-work", min=0.0, help="How much more work lower latencies are worth, in percent."),
+]
 Seconds = Annotated[float, typer.Option("--seconds", help="How long one program may be solved.")]
 
 
@@ -31,6 +35,7 @@ def plan(
     dot: Annotated[bool, typer.Option("--dot", help="Print it for Graphviz.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     best_effort: BestEffort = False,
+    more_work: MoreWork = 2.0,
     seconds: Seconds = 120.0,
 ) -> None:
     """Plan who feeds whom: what it costs, and how far that can be from the best of all plans."""
@@ -38,7 +43,7 @@ def plan(
 
     if dot and as_json:
         raise SettingsError("choose one of --dot and --json")
-    told, planned = _planned(description, best_effort, seconds)
+    told, planned = _planned(description, best_effort, more_work, seconds)
     if as_json:
         typer.echo(json.dumps(picture.as_value(planned, told.sites), ensure_ascii=False))
     else:
@@ -49,22 +54,24 @@ def explain(
     description: Described,
     view: Annotated[str, typer.Argument(help="The name of a view.")],
     best_effort: BestEffort = False,
+    more_work: MoreWork = 2.0,
     seconds: Seconds = 120.0,
 ) -> None:
     """Show why a view is filled as it is, and what else could fill it."""
     from feedweir.network.picture import explained
 
-    told, planned = _planned(description, best_effort, seconds)
+    told, planned = _planned(description, best_effort, more_work, seconds)
     names = [one.name for one in told.views]
     if view not in names:
         raise NetworkError(f"no view is called `{view}`", hint=near(view, names))
     typer.echo(explained(planned, view, told.sites))
 
 
-def _planned(path: Path, best_effort: bool, seconds: float) -> tuple[Description, Plan]:
+def _planned(path: Path, best_effort: bool, more_work: float, seconds: float) -> tuple[Description, Plan]:
     from lxml import etree
 
     from feedweir.network.description import read_description
+    from feedweir.network.latency_search import quickened
     from feedweir.network.network_plan import Options, plan_of
     from feedweir.network.path_counts import count_paths
     from feedweir.network.problem import problem_of
@@ -81,4 +88,5 @@ def _planned(path: Path, best_effort: bool, seconds: float) -> tuple[Description
         raise NetworkError(f"a document of {path} is not XML: {error}") from error
     counted = count_paths(roots)
     problem = problem_of(told.views, told.sources, counted, told.weights)
-    return told, plan_of(problem, Options(seconds=seconds, is_best_effort=best_effort))
+    cheapest = plan_of(problem, Options(seconds=seconds, is_best_effort=best_effort))
+    return told, quickened(cheapest, told.sites, more_work / 100)

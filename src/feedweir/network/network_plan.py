@@ -58,10 +58,14 @@ class Plan:
     over: dict[str, int]
     """By how much the bounds of views and sources are exceeded; empty unless that was allowed."""
     seconds: dict[str, float]
+    added: float = 0.0
+    """How much of the cost was added for lower latencies."""
 
     @property
     def gap(self) -> float:
-        return max(0.0, self.cost - self.bound) / self.cost if self.cost else 0.0
+        """How far the cheapest plan that was found may be from the best, in parts of its cost."""
+        cheapest = self.cost - self.added
+        return max(0.0, cheapest - self.bound) / cheapest if cheapest else 0.0
 
 
 def plan_of(
