@@ -36,7 +36,7 @@ class Feeds:
         return self._database.read(history.current_version)
 
     def renew(self) -> int:
-        """A new version with the same definitions: for what is compiled anew although nothing was defined."""
+        """A new version with the same definitions, for compiling again although nothing was redefined."""
         return self._database.write(history.next_version)
 
     def definitions(self, version: int | None = None) -> tuple[int, tuple[Definition, ...]]:

@@ -121,7 +121,7 @@ class Plans:
         for standing in stale:
             assert standing.drift is not None
             _log.info(
-                "source %s is planned anew: it had drifted by %.0f %%",
+                "the plan of source %s was made again: it had drifted by %.0f %%",
                 standing.source,
                 100 * standing.drift.excess,
             )

@@ -116,7 +116,7 @@ class FeedViews:
         return self._with_older(view, record.id, numbers)
 
     def _numbers_before(self, feed: int, limit: int, before: int) -> list[int]:
-        """Of a page's elements: as many as were asked for, or up to the next page edge."""
+        """How many elements a page has: as many as were requested, or up to the next page edge."""
         wanted = limit or 4 * PAGE
         while True:
             seqs: list[int] = self._store.seqs(feed, wanted, before=before).tolist()

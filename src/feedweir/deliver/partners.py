@@ -73,7 +73,7 @@ def _numbered(store: Store, seqs: Iterable[int]) -> dict[int, Item]:
 
 @lru_cache(maxsize=256)
 def patterns_told(statement: str) -> tuple[GraphPattern, ...]:
-    """Those that a feed's definition names variables of, in its own conditions."""
+    """The patterns in a feed's own conditions whose variables its definition selects."""
     if "select" not in statement.lower():
         return ()
     # Imported where there is such a feed: lists read no statements.

@@ -218,7 +218,7 @@ class Weir(Archive):
 
     @cached_property
     def tables(self) -> OpenTables | None:
-        """The logs as open tables, for the process that runs batches; None where nobody wants them."""
+        """The logs as open tables, for the process that runs batches; None when the settings disable them."""
         if not self.keeps_tables:
             return None
         from feedweir.tables.open_tables import OpenTables  # readers of feeds need no Delta
@@ -238,7 +238,7 @@ class Weir(Archive):
         except DisplacedError:
             raise
         except Exception:  # feeds do not wait for tables
-            _log.exception("the tables do not follow")
+            _log.exception("the open tables could not be updated")
 
     def commit(self, manifest: Manifest) -> None:
         """Commit a published batch to the catalog, and land the documents of sources that are made from its feeds."""

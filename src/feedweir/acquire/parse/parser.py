@@ -107,7 +107,7 @@ def _shown(
     categories: tuple[str, ...],
     files: tuple[str, ...],
 ) -> tuple[str, ...]:
-    """What a reader sees of an item, which its fingerprint is made of."""
+    """The fields a reader sees, from which an item's fingerprint is computed."""
     return (whole,) if whole else (title, summary, content, link, *authors, "", *categories, "", *files)
 
 

@@ -48,7 +48,7 @@ def read_rdf_changes(document: FeedText) -> Feed:
     kept = changes[: document.max_items]
     warnings: list[str] = []
     if len(kept) < len(changes):
-        warnings.append(f"the document has {len(changes)} entries: only {len(kept)} are kept")
+        warnings.append(f"the document has {len(changes)} entries: only the first {len(kept)} are read")
     entries = [_entry(change, warnings) for change in kept]
     return Feed(FeedDescription(link=document.url), entries_of(entries), (), tuple(dict.fromkeys(warnings)))
 

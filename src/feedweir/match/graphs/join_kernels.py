@@ -219,6 +219,7 @@ def _joined(shape, facts, shapes, room, row, work, first_hit, rows, found, n):  
     n_slots = shapes.slots[shape + 1] - shapes.slots[shape]
     if k == 0 or (length == 1 and n_slots == 0):
         return _listed(shapes.parts[shape], row, room, rows, found, n)
+    # The root is the variable that slots compare, if that is one.
     root, is_one = np.int64(-1), True
     for slot in range(shapes.slots[shape], shapes.slots[shape + 1]):
         v = np.int64(shapes.slot_variables[slot])
@@ -233,6 +234,7 @@ def _joined(shape, facts, shapes, room, row, work, first_hit, rows, found, n):  
         n_values = _reduced(at, length, k, root, facts, shapes, room, row, work, first_hit)
         if n_slots == 0:
             return _listed(shapes.parts[shape], row, room, rows, found, n) if n_values else n
+    # A tree: by what is left for its root. A circle: by searching. One triple: by each fact that satisfies it.
     bound = np.full(k, -1, np.int32)
     if is_tree:
         for place in range(n_values):
@@ -345,6 +347,7 @@ def _reduced(at, length, k, root, facts, shapes, room, row, work, first_hit):  #
     left[:] = 0
     asked, edges = work.asked, work.edges
     asked[:k] = 0
+    # Triples with one variable say which values it can have.
     for j in range(length):
         one, _, n_distinct = _distinct(shapes.variables, at + j)
         if n_distinct == 1:
@@ -358,7 +361,7 @@ def _reduced(at, length, k, root, facts, shapes, room, row, work, first_hit):  #
             if not is_any:
                 return 0
             asked[one] += 1
-    # from the leaves to the root
+    # From the leaves to the root each variable tells the one above which of its values remain.
     if k > 1:
         _outwards(k, root, edges, work.order, work.above)
     for step in range(k - 1, 0, -1):
@@ -431,6 +434,7 @@ def _told_by_all(  # type: ignore[no-untyped-def]
     at, length, first, child, parent, left, asked, edges, facts, shapes, room, row, first_hit
 ):
     """As `_told`, for several triples between the same variables: pairs of values are counted like values."""
+    # The triple with the fewest facts fills a table of pairs; the others only count what is in it.
     size, rarest = 1, np.int64(first)
     j = np.int64(first)
     while j >= 0:
@@ -469,6 +473,7 @@ def _told_by_all(  # type: ignore[no-untyped-def]
         j = following
         if following >= 0:
             following = np.int64(edges[1 + length + following, 0])
+    # Pairs that every triple has.
     is_any = False
     for slot in range(size):
         if keys[slot] >= 0 and counts[slot] == level:
@@ -498,6 +503,7 @@ def _searched(shape, facts, shapes, room, row, first_hit, bound, rows, found, n)
     depth = 0
     current[0] = room.heads[shapes.atoms[at + order[0]]]
     while depth >= 0:
+        # Undo what this depth bound, and take its next fact.
         j = at + order[depth]
         for position in range(3):
             if binds[depth] & (1 << position):
@@ -508,6 +514,7 @@ def _searched(shape, facts, shapes, room, row, first_hit, bound, rows, found, n)
             depth -= 1
             continue
         n_steps += 1
+        # Too many steps: all parts that were not found are left to be asked.
         if n_steps > MAX_STEPS:
             for part in range(first_part, last_part):
                 if room.last_row[part] != row.noted_as:
@@ -612,6 +619,7 @@ def _by_values(shape, facts, shapes, room, row, bound, rows, found, n):  # type:
     first, last = shapes.slots[shape], shapes.slots[shape + 1]
     first_part = shapes.parts[shape]
     count = shapes.parts[shape + 1] - first_part
+    # Each slot leaves a range of its order, or all but a range; the smallest is walked.
     best, best_count = first, np.int64(count + 1)
     if count > _FEW:
         for slot in range(first, last):
@@ -632,6 +640,7 @@ def _by_values(shape, facts, shapes, room, row, bound, rows, found, n):  # type:
             part = shapes.orders[column + place]
             if room.last_row[first_part + part] == row.noted_as:
                 continue
+            # The other slots are tested for each part of it.
             is_kept = True
             for slot in range(first, last):
                 if count > _FEW and slot == best:

@@ -24,10 +24,10 @@ PUSHED = "push://"
 
 
 def register(script: ScriptContext, statement: RegisterFeed) -> Outcome:
-    """A source made of another feed has no URL: it reads that feed, and is filled by whoever transforms its items."""
+    """A source made from another feed has no URL: it reads that feed, and its documents are landed with each batch."""
     if statement.url and statement.apply:
         raise CatalogError(
-            f"{statement.name!r} is fetched: a stylesheet transforms feeds that are registered already",
+            f"{statement.name!r} has an address: a stylesheet can only be applied to a registered feed",
             hint=f"register the address first, then: register feed THAT apply {statement.apply!r} as {statement.name}",
         )
     _check_address(statement.url, statement.place)
@@ -159,7 +159,7 @@ def _set_hub(script: ScriptContext, statement: RegisterFeed) -> None:
     if statement.hub and (not wire_url(statement.hub) or statement.url.startswith(PUSHED)):
         raise CatalogError(
             f"{statement.hub!r} cannot be the hub of {statement.name!r}",
-            hint="a hub has an http address, and pushes a source that has one, too",
+            hint="the hub and the source both need an http address",
         )
     source = script.catalog.sources.named(statement.name)
     script.catalog.sources.save([with_hub(source, statement.hub)])
@@ -192,7 +192,7 @@ def _alter_virtual(script: ScriptContext, statement: AlterFeed) -> None:
 
 
 def _rename(script: ScriptContext, old: str, new: str) -> None:
-    """What names the feed names it anew: its own statement, the feeds that read it, the subscriptions to it."""
+    """Replaces the name in the feed's own statement, in the feeds that read it, and in the subscriptions to it."""
     feeds, query = script.catalog.feeds, script.names.query_of(old)
     assert query is not None, "only virtual feeds are renamed"
     record = feeds.named(old)
@@ -237,7 +237,7 @@ def renamed_query(query: Query, old: str, new: str) -> Query:
 
 
 def renamed_statement(text: str, old: str, new: str) -> str:
-    """A subscription's statement; one that was made without a text has none."""
+    """A subscription's statement; empty for one that was created without a statement."""
     statements = parse(text)
     if not statements or not isinstance(statements[0], Subscribe):
         return text
