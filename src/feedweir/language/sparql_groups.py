@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from feedweir.items.namespaces import NAMESPACES
-from feedweir.items.rdf_changes import DELETED
+from feedweir.items.deleted_triples import DELETED
 from feedweir.language.graph_groups import (
     Alternatives,
     Element,

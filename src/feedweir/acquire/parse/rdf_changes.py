@@ -1,5 +1,5 @@
 """Changes of RDF as Wikidata streams them (`rdf-streaming-updater.mutation`): an item for each, with the triples that
-were added, and those that were deleted under properties of their own (`items.rdf_changes`)."""
+were added, and those that were deleted under properties of their own (`items.deleted_triples`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from feedweir.acquire.parse.rdf_graphs import distinct, graphs_of, rdf_type_of
 from feedweir.acquire.parse.rdf_items import raw_of
 from feedweir.errors import DocumentError
 from feedweir.items.model import FeedDescription
-from feedweir.items.rdf_changes import DELETED, OPERATION
+from feedweir.items.deleted_triples import DELETED, OPERATION
 from feedweir.items.rdf_terms import is_iri
 from feedweir.text.dates import epoch_us
 
