@@ -343,8 +343,7 @@ class _Step:
             id_
             for level in self._levels.values()
             for segment in level.segments
-            for ids in segment.derived.values()
-            for id_ in ids
+            for id_ in segment.derived.items.longs.tolist()
             if id_ < 0
         }
         parts = {id_: self._parts[id_] for id_ in sorted(used)}

@@ -17,7 +17,7 @@ from feedweir.join.patterns.binding_rows import BindingRows, Texts, concatenated
 from feedweir.join.patterns.evaluate import Evaluation, Evaluator, Found
 from feedweir.join.patterns.evaluate_kernels import Documents
 from feedweir.join.patterns.found import LevelResults, PatternResults
-from feedweir.join.patterns.inner_results import Bindings, Derived, bindings_of, derived_of, plain_bindings_of
+from feedweir.join.patterns.inner_results import Bindings, bindings_of, derived_of, nothing_derived
 from feedweir.join.patterns.level_history import LevelState, compacted, states_named, with_segment
 from feedweir.join.patterns.level_input import (
     DocumentBatch,
@@ -102,7 +102,7 @@ class PatternLogic:
         among the results."""
         after: dict[str, LevelState] = {}
         results: list[LevelResults] = []
-        made: list[Derived] = []
+        made = nothing_derived()
         failures: dict[int, str] = {}
         for place, level in enumerate(self.levels):
             name = f"level{place}"
@@ -110,19 +110,19 @@ class PatternLogic:
             before = states.get(name, LevelState())
             clocks = batch.clocks(before.clock)
             state, pieces = self._level(place, before, batch, given, clocks, number)
-            inner: list[tuple[Sequence[Bindings], Level]] = []
+            inner: list[tuple[Bindings, Level]] = []
             for part, one in pieces:
                 reason = TOO_MANY_OF_ONE if self._is_piecewise else TOO_MANY
                 failures |= {
                     key: reason for row in sorted(one.dropped) for key in part.joins.keys_of(place, row)
                 }
-                inner.append((_inner_bindings(one), one.level))
+                inner += [(bindings, one.level) for bindings in one.bindings]
                 if sink is None:
                     results.append(one)
                 else:
                     sink(one)
             self.caches[place].view.trim(state.oldest)
-            made += derived_of(inner, place, state)
+            made = made.joined(derived_of(inner, place, state))
             after[name] = state
         return PatternResults(tuple(results), failures, self._notices(after)), after
 
@@ -145,7 +145,7 @@ class PatternLogic:
                 continue
             batch = recalled_batch(found, recall.witness)
             before = forgetting(state, level, found)
-            given = input_of(level, batch, ())
+            given = input_of(level, batch)
             rows, texts = self._rows(level, batch, given, before.next_number)
             segment = segment_of(level, recall.number, given, rows, texts, before.next_number)
             after[name] = with_segment(before, segment, recall.clock, before.asked)
@@ -254,21 +254,19 @@ class PatternLogic:
         self, part: _Part, found: Sequence[Found], state: LevelState
     ) -> tuple[list[Bindings], set[int]]:
         """The bindings for constructions and inner joins, and the results that would have too many."""
-        level, room = part.level, self.joins.bounds.max_made
-        wide = max([1, *(len(variable.places) for variable in level.variables)])
+        room = self.joins.bounds.max_made
         made: list[Bindings] = []
         dropped: set[int] = set()
         for one in found:
-            if one.paths is not None:
-                own, too_many = bindings_of(one, level, state, wide, room - len(made))
-            elif one.relation in part.inner:
-                own, too_many = plain_bindings_of(one, level, room - len(made))
-            else:
+            if one.paths is None and one.relation not in part.inner:
                 continue
-            made += own
+            own, too_many = bindings_of(one, part.level, state, room)
+            room -= len(own)
+            made.append(own)
             dropped.update(too_many)
         # A template's matches come in parts: a result that is dropped in one gives nothing at all.
-        return [one for one in made if one.result not in dropped], dropped
+        gone = np.array(sorted(dropped), np.int64)
+        return [one.take(~np.isin(one.result, gone)) for one in made] if dropped else made, dropped
 
     def _rows(
         self, level: Level, batch: DocumentBatch, given: LevelInput, first: int
@@ -290,9 +288,10 @@ class PatternLogic:
             )  # fmt: skip
             parts.append(own)
             texts.append(own_texts)
-        inner = [(place, one) for place, one in enumerate(given.derived) if one is not None]
-        if inner:
-            found = inner_rows(level, inner, numbers, given.time)
+        if len(given.derived):
+            place_of = np.empty(len(given.derived), np.int64)
+            place_of[given.inner[given.inner >= 0]] = np.flatnonzero(given.inner >= 0)
+            found = inner_rows(level, given.derived, numbers[place_of], given.time[place_of])
             parts.append(found[0])
             texts.append(found[1])
         return concatenated(parts, 1).sorted(), joined_texts(texts)
@@ -301,12 +300,6 @@ class PatternLogic:
 def _starts(seq: Longs) -> Longs:
     """Where the documents of each item begin."""
     return np.flatnonzero(np.append(True, seq[1:] != seq[:-1])[: len(seq)])
-
-
-def _inner_bindings(found: LevelResults) -> list[Bindings]:
-    """Those that a join above reads."""
-    is_inner = found.level.results.is_inner
-    return [one for one in found.bindings if is_inner[one.result]]
 
 
 def _inner_relations(level: Level) -> frozenset[int]:
