@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,15 @@ from numpy.typing import NDArray
 
 from feedweir.join.clock import Times
 from feedweir.join.notices import late_message
-from feedweir.join.patterns.found import LevelResults, PatternResults, documents_of, pairs_of
+from feedweir.join.patterns.found import (
+    LevelResults,
+    PatternResults,
+    codes_of,
+    documents_of,
+    in_pair_order,
+    pairs_of,
+)
+from feedweir.join.patterns.level_history import LevelState
 from feedweir.join.ragged import Ragged, ranges
 from feedweir.join.result_bounds import FeedBounds
 from feedweir.join.result_tables import (
@@ -112,6 +121,10 @@ class StoredSet:
             sorted(of_feeds, key=lambda pair: pair[0]),
         )
 
+    def shown_pairs(self, pairs: Longs) -> Shown:
+        """Pairs of items, as rows (key, left, right) by key, for the feeds."""
+        return Shown(self._of_feeds(pairs), _NONE, Ragged.of(()), ())
+
     @cached_property
     def _kinds(self) -> dict[int, tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
         """By `id` of a level: which of its results nobody is shown (their joins are gone, or in an earlier part as
@@ -147,6 +160,11 @@ class StoredSet:
         order = np.argsort(feeds, kind="stable")
         feeds, place = feeds[order], place[order]
         return np.repeat(feeds, stops[place] - starts[place]), ranges(starts[place], stops[place])
+
+    def coded(self, found: LevelResults) -> Longs:
+        """(place of the join, left, right), by documents' numbers, of matches that are pairs of items."""
+        is_foreign, _ = self._kinds[id(found.level)]
+        return found.rows_of(np.where(is_foreign, -1, codes_of(found.level.results.keys, self.keys)))
 
     def failures(self) -> dict[int, str]:
         """By key, why a join cannot be evaluated."""
@@ -186,7 +204,22 @@ class StoredRuns:
         self._held: list[Shown] = []
 
     def take(self, found: LevelResults) -> None:
-        self._held.append(self._stored.shown(found))
+        self._hold(self._stored.shown(found))
+
+    def take_divided(self, rows: Sequence[Longs], state: LevelState) -> None:
+        """What several tasks found (`StoredSet.coded`), some documents at a time."""
+        later = [np.maximum(one[1], one[2]) for one in rows]
+        first = min((int(one.min(initial=state.next_number)) for one in later), default=0)
+        counts = np.bincount(np.concatenate([_NONE, *later]) - first)
+        ends = first + 1 + np.flatnonzero(np.diff(np.cumsum(counts) // RUN_ROWS, append=-1))
+        for low, high in pairwise([first, *ends.tolist()]):
+            chosen = [one[:, (low <= last) & (last < high)] for one, last in zip(rows, later, strict=True)]
+            code, left, right = in_pair_order(*np.concatenate(chosen, axis=1))
+            pairs = np.column_stack([self._stored.keys[code], state.seqs(left), state.seqs(right)])
+            self._hold(self._stored.shown_pairs(pairs))
+
+    def _hold(self, shown: Shown) -> None:
+        self._held.append(shown)
         if self._emit is not None and sum(map(len, self._held)) >= RUN_ROWS:
             self._emit(*self.finish())
 

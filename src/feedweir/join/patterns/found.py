@@ -37,6 +37,8 @@ class LevelResults:
     state: LevelState
     dropped: frozenset[int] = frozenset()
     """Results that would have been too many, and are left out."""
+    steps: int = 0
+    """The most that any join took."""
 
     def count(self) -> int:
         """How many (query, pair) results there are, without making them."""
@@ -120,7 +122,7 @@ def pairs_of(levels: Sequence[LevelResults], keys: Longs) -> Longs:
     one history: each once, by key, by the later item, and by left and right."""
     if not levels:
         return np.empty((0, 3), np.int64)
-    rows = np.concatenate([one.rows_of(_codes(one.level.results.keys, keys)) for one in levels], axis=1)
+    rows = np.concatenate([one.rows_of(codes_of(one.level.results.keys, keys)) for one in levels], axis=1)
     code, left, right = in_pair_order(*rows)
     state = levels[0].state
     return np.column_stack([keys[code], state.seqs(left), state.seqs(right)])
@@ -129,13 +131,13 @@ def pairs_of(levels: Sequence[LevelResults], keys: Longs) -> Longs:
 def documents_of(found: LevelResults, keys: Longs) -> tuple[Longs, Ragged]:
     """(key, items from left to right) of the matches of these queries, which construct nothing, whatever their
     documents were made of: each once, by key, by the latest item, and by items."""
-    code, left, right = found.rows_of(_codes(found.level.results.keys, keys))
+    code, left, right = found.rows_of(codes_of(found.level.results.keys, keys))
     items = found.state.items_of(left).beside(found.state.items_of(right))
     order = each_document_once(code, items)
     return keys[code[order]], items.take(order)
 
 
-def _codes(own: Longs, keys: Longs) -> Longs:
+def codes_of(own: Longs, keys: Longs) -> Longs:
     """Of each result the place of its key, or -1."""
     if not len(keys):
         return np.full(len(own), -1, np.int64)

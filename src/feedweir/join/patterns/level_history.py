@@ -117,6 +117,11 @@ def stem_of(segment: Segment) -> str:
     return "-".join(str(one) for one in (segment.first, segment.last, *ends, f"{content & (1 << 64) - 1:x}"))
 
 
+def version_of(state: LevelState) -> tuple[object, ...]:
+    """What tells apart the histories of a level, in memory or in files."""
+    return state.next_number, state.last_batch, state.clock, *map(stem_of, state.segments)
+
+
 _MERGE = 4
 """As many segments of about one size become one: rows are rewritten a few times each, and few segments remain."""
 
