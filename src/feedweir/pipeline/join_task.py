@@ -23,13 +23,12 @@ from feedweir.join.result_tables import Joined, JoinState
 from feedweir.join.states import JoinStates
 from feedweir.join.step import CompiledJoins, divided_matches, join_batch
 from feedweir.join.stored.join_versions import open_joins
-from feedweir.join.task_output import StreamLog, Streams, WitnessLog, witnesses_in
+from feedweir.join.task_output import DividedJoins, StreamLog, Streams, WitnessLog, witnesses_in
 from feedweir.join.windows.features import Compared
 from feedweir.logs.batches import Assignment, Manifest
 from feedweir.logs.directory import DataDirectory
 from feedweir.logs.store import Store
 from feedweir.match.trees import TreeSet, compile_trees
-from feedweir.pipeline.divided_joins import DividedJoins
 from feedweir.pipeline.observations import ObservationLog
 from feedweir.pipeline.sets import joins_path
 from feedweir.pipeline.task_log import log_elements

@@ -8,6 +8,7 @@ are in which streams.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,10 +39,15 @@ def saved_segment(folder: Path, segment: Segment) -> Segment:
     stem = stem_of(segment)
     if segment.stem and (folder / f"{stem}.rows.arrow").exists():
         return segment
-    for kind, table in _tables(segment).items():
-        target = folder / f"{stem}.{kind}.arrow"
-        if (table.num_rows or kind == "rows") and not target.exists():
-            replace_arrow(target, table)
+    targets = {folder / f"{stem}.{kind}.arrow": table for kind, table in _tables(segment).items()}
+    absent = {
+        target: table
+        for target, table in targets.items()
+        if (table.num_rows or target.name.endswith(".rows.arrow")) and not target.exists()
+    }
+    # Each waits for the disk: together they wait once.
+    with ThreadPoolExecutor(len(targets)) as writers:
+        list(writers.map(replace_arrow, absent, absent.values()))
     return load_segment(folder, stem)
 
 
@@ -144,7 +150,8 @@ class HistoryStore:
         `note` is whatever else must be known with them, as JSON, and `beside` what of it is a table. The same states
         are handed back with their rows on disk, so that what a process holds does not grow with its windows.
         """
-        mapped = {name: self._save_level(name, one) for name, one in states.items()}
+        with ThreadPoolExecutor(max(len(states), 1)) as writers:
+            mapped = dict(zip(states, writers.map(self._save_level, states, states.values()), strict=True))
         files = {name: self._files(name, one) for name, one in mapped.items()}
         if beside is not None and beside.num_rows:
             replace_arrow(self.directory / _BESIDE / f"{batch:012d}.arrow", beside)
