@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from feedweir.health.item_log import hand_over
+from feedweir.join.patterns.scope import ValueSlice
 from feedweir.join.states import forget_shards
 from feedweir.join.stored.join_versions import open_joins
 from feedweir.join.task_output import WitnessLog
@@ -14,12 +15,12 @@ from feedweir.logs.batches import Assignment, Manifest, Receipt, SourceReport, m
 from feedweir.logs.directory import DataDirectory
 from feedweir.logs.store import Store
 from feedweir.pipeline.charge import Charge
-from feedweir.pipeline.join_task import JoinWorker, ShardReceipt, ShardTask
+from feedweir.pipeline.join_task import JoinWorker, ShardReceipt, ShardTask, SliceReceipt, SliceTask
 from feedweir.pipeline.sets import joins_path
 
 _NONE: Mapping[int, str] = {}
-RunShards: TypeAlias = Callable[[Sequence[ShardTask]], Sequence[ShardReceipt]]
-"""Runs the shards of a batch, in any order, anywhere."""
+RunShards: TypeAlias = Callable[[Sequence[Any]], Sequence[Any]]
+"""Runs the shards of a batch, or slices of them, in any order, anywhere."""
 
 
 class BatchPublisher:
@@ -54,9 +55,12 @@ class BatchPublisher:
         if shards:
             newcomers = {name: one for name, one in manifest.sources.items() if one.is_new}
             bare = replace(manifest, sources=dict.fromkeys(newcomers, SourceReport(is_new=True)))
+            found = self._divided(bare, shards, tasks) if tasks > 1 else {}
             manifest = with_joins(
                 manifest,
-                self._run_shards([ShardTask(one, bare, shard_attempts.get(one, "")) for one in shards]),
+                self._run_shards(
+                    [ShardTask(one, bare, shard_attempts.get(one, ""), found.get(one)) for one in shards]
+                ),
             )
         if self._charge:
             self._charge.check()
@@ -74,6 +78,19 @@ class BatchPublisher:
             self._witnesses.forget(assignment.upto)
         forget_shards(self._joins, shards)
         return manifest
+
+    def _divided(self, manifest: Manifest, shards: Sequence[int], tasks: int) -> dict[int, tuple[str, ...]]:
+        """By shard what slices found of it, by the value that joins compare; not of one that has to stay whole."""
+        parts = [ValueSlice(number, tasks) for number in range(tasks)]
+        receipts: Sequence[SliceReceipt] = self._run_shards(
+            [SliceTask(shard, manifest, part) for part in parts for shard in shards]
+        )
+        whole = {one.shard for one in receipts if not one.name}
+        return {
+            shard: tuple(one.name for one in receipts if one.shard == shard)
+            for shard in shards
+            if shard not in whole
+        }
 
     def newest(self) -> Manifest | None:
         """The batch that was published last."""
