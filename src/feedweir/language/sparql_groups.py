@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from feedweir.items.namespaces import NAMESPACES
 from feedweir.items.deleted_triples import DELETED
+from feedweir.items.namespaces import NAMESPACES
 from feedweir.language.graph_groups import (
     Alternatives,
     Element,

@@ -14,8 +14,8 @@ from feedweir.acquire.parse.entries import Feed, FeedText, entries_of
 from feedweir.acquire.parse.rdf_graphs import distinct, graphs_of, rdf_type_of
 from feedweir.acquire.parse.rdf_items import raw_of
 from feedweir.errors import DocumentError
-from feedweir.items.model import FeedDescription
 from feedweir.items.deleted_triples import DELETED, OPERATION
+from feedweir.items.model import FeedDescription
 from feedweir.items.rdf_terms import is_iri
 from feedweir.text.dates import epoch_us
 
