@@ -10,10 +10,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Table, and_, delete, func, not_, select, update
 
 from feedweir.catalog import history, names, sources, tables
-from feedweir.catalog.columns import cleaned, storable
+from feedweir.catalog.column_types import cleaned, storable
 from feedweir.catalog.database import Database
-from feedweir.catalog.name_text import NameText
-from feedweir.catalog.owners import is_theirs
+from feedweir.catalog.names import NameText, is_theirs
 from feedweir.catalog.records import Change, Definition, FeedKind, FeedRecord, NewFeed
 from feedweir.catalog.rows import chunks, insert_all, take_numbers
 from feedweir.errors import CatalogError
@@ -37,7 +36,7 @@ class Feeds:
         return self._database.read(history.current_version)
 
     def renew(self) -> int:
-        """A new version with the same definitions: for what is compiled anew although nothing was defined."""
+        """A new version with the same definitions, for compiling again although nothing was redefined."""
         return self._database.write(history.next_version)
 
     def definitions(self, version: int | None = None) -> tuple[int, tuple[Definition, ...]]:

@@ -91,7 +91,7 @@ def _java(settings: Settings) -> Finding:
 
 
 def _kernels() -> Finding:
-    from feedweir.kernels.compiling import missing
+    from feedweir.kernels.compilation import missing
     from feedweir.kernels.declare import directory_in_use
 
     lacking = len(missing())

@@ -18,7 +18,6 @@ from feedweir.optimize.rules.drop_implied import shorter
 from feedweir.optimize.rules.resolve_sources import names_sources
 from feedweir.optimize.rules.simplify_booleans import simpler
 from feedweir.plan import Branch
-from feedweir.plan.columns import Columns, wording_of
 from feedweir.plan.nodes import EVERY_SOURCE, Node
 from feedweir.plan.predicates import (
     TRUE,
@@ -33,6 +32,7 @@ from feedweir.plan.predicates import (
     conjunction,
 )
 from feedweir.plan.query import Query as ItemQuery
+from feedweir.plan.query_columns import Columns, wording_of
 
 _ATOMS = (Compare, Similar, References, Extends, SharesLink, TreePattern, GraphPattern)
 """What stands alone in a condition and leaves the rules nothing to do; so do words in any number."""

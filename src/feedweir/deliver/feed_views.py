@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from feedweir.catalog import Catalog, Failure, FeedRecord, FeedStatistics, SourceRecord
 from feedweir.deliver.pages.archive_pages import PAGE, archive_before, upto_edge
-from feedweir.deliver.partners import Annotation, annotations_of
-from feedweir.deliver.render.told_patterns import (
+from feedweir.deliver.partners import (
+    Annotation,
+    annotations_of,
     bindings_told,
     may_name_variables,
     patterns_told,
@@ -123,7 +124,7 @@ class FeedViews:
         return self._with_older(view, record.id, numbers)
 
     def _numbers_before(self, feed: int, limit: int, before: int) -> list[int]:
-        """Of a page's elements: as many as were asked for, or up to the next page edge."""
+        """How many elements a page has: as many as were requested, or up to the next page edge."""
         wanted = limit or 4 * PAGE
         while True:
             seqs: list[int] = self._store.seqs(feed, wanted, before=before).tolist()

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from feedweir.items.owners import EVERYONE
-from feedweir.language.graph_terms import PREFIXES, iri_named
+from feedweir.language.graph_syntax.graph_terms import PREFIXES, iri_named
 from feedweir.language.literals import format_name, name
 from feedweir.language.name_checks import Names, check_cycles, check_known, check_query, refuse
 from feedweir.language.queries import Place, Query
@@ -32,7 +32,7 @@ from feedweir.language.tokens import Cursor, quoted
 from feedweir.language.tree_patterns import tree_pattern
 from feedweir.plan.predicates import PatternNode
 from feedweir.plan.taxonomies import is_taxonomy_line
-from feedweir.plan.windows import format_length
+from feedweir.plan.window_lengths import format_length
 
 VOCABULARY = "per vocabulary"
 """How the documents of a vocabulary are cut: each is one item."""

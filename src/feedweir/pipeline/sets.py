@@ -30,8 +30,8 @@ from feedweir.match import (
 )
 from feedweir.match.index.filter_forest import SourceTree
 from feedweir.match.index.query_formulas import Progress
-from feedweir.plan.columns import QueryTable, in_order
 from feedweir.plan.query import Query
+from feedweir.plan.query_columns import QueryTable, in_order
 
 KEPT_SETS = 3
 """A batch that is repeated after a crash needs the set it was first run with."""

@@ -16,7 +16,7 @@ from feedweir.language.defined_names import registered_by
 from feedweir.logs.batches import Manifest
 from feedweir.logs.store import Store
 from feedweir.plan.vocabularies import VOCABULARY
-from feedweir.service.statements.feeds import source_of
+from feedweir.service.execution.feed_changes import source_of
 
 
 def take_vocabularies(catalog: Catalog, store: Store, manifest: Manifest, now: datetime) -> None:

@@ -117,7 +117,7 @@ def read_rdf(document: FeedText) -> Feed:
     if any(document.cut and len(cut.triples) == _MOST_IN_ITEM for cut in kept):
         warnings += (f"of an entry {_MOST_IN_ITEM:,} triples are kept, and the rest is left out",)
     if len(kept) < len(cuts):
-        warnings += (f"the document has {len(cuts)} entries: only {len(kept)} are kept",)
+        warnings += (f"the document has {len(cuts)} entries: only the first {len(kept)} are read",)
     return Feed(FeedDescription(link=document.url), _entries(kept, document), (), warnings)
 
 

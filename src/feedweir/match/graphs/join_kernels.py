@@ -452,6 +452,7 @@ def _reduced(at, length, k, root, facts, shapes, room, row, work, first_hit):  #
     left[:] = 0
     asked, edges = work.asked, work.edges
     asked[:k] = 0
+    # Triples with one variable say which values it can have.
     for j in range(length):
         one, _, n_distinct = _distinct(shapes.variables, at + j)
         if n_distinct == 1:
@@ -465,7 +466,7 @@ def _reduced(at, length, k, root, facts, shapes, room, row, work, first_hit):  #
             if not is_any:
                 return 0
             asked[one] += 1
-    # from the leaves to the root
+    # From the leaves to the root each variable tells the one above which of its values remain.
     if k > 1:
         _outwards(k, root, edges, work.order, work.above)
     for step in range(k - 1, 0, -1):
@@ -577,6 +578,7 @@ def _told_by_all(  # type: ignore[no-untyped-def]
         j = following
         if following >= 0:
             following = np.int64(edges[1 + length + following, 0])
+    # Pairs that every triple has.
     is_any = False
     for slot in range(size):
         if keys[slot] >= 0 and counts[slot] == level:
@@ -616,6 +618,7 @@ def _searched(shape, facts, shapes, room, row, first_hit, bound, rows, found, n)
     depth = 0
     current[0] = room.heads[shapes.atoms[at + order[0]]]
     while depth >= 0:
+        # Undo what this depth bound, and take its next fact.
         j = at + order[depth]
         for position in range(3):
             if binds[depth] & (1 << position):
@@ -626,6 +629,7 @@ def _searched(shape, facts, shapes, room, row, first_hit, bound, rows, found, n)
             depth -= 1
             continue
         n_steps += 1
+        # Too many steps: all parts that were not found are left to be asked.
         if n_steps > MAX_STEPS:
             for part in range(first_part, last_part):
                 if room.last_row[part] != row.noted_as:
@@ -733,6 +737,7 @@ def _by_values(shape, facts, shapes, room, row, bound, rows, found, n):  # type:
     first, last = shapes.slots[shape], shapes.slots[shape + 1]
     first_part = shapes.parts[shape]
     count = shapes.parts[shape + 1] - first_part
+    # Each slot leaves a range of its order, or all but a range; the smallest is walked.
     best, best_count = first, np.int64(count + 1)
     if count > _FEW:
         for slot in range(first, last):
@@ -753,6 +758,7 @@ def _by_values(shape, facts, shapes, room, row, bound, rows, found, n):  # type:
             part = shapes.orders[column + place]
             if room.last_row[first_part + part] == row.noted_as:
                 continue
+            # The other slots are tested for each part of it.
             is_kept = True
             for slot in range(first, last):
                 if count > _FEW and slot == best:

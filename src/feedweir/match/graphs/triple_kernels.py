@@ -169,6 +169,7 @@ def hits_of_rows(  # type: ignore[no-untyped-def]
         for k in range(row_ptr[row], row_ptr[row + 1]):
             s, p, o = subjects[k], predicates[k], objects[k]
             for mask in masks:
+                # A mask says which places are closed, and which must be equal: some masks the triple cannot satisfy.
                 if (
                     (mask & SAME_SO and s != o)
                     or (mask & SAME_SP and s != p)
@@ -178,7 +179,7 @@ def hits_of_rows(  # type: ignore[no-untyped-def]
                     or (mask & IN_OBJECT and name_ptr[o] == name_ptr[o + 1])
                 ):
                     continue
-                # an open place is walked once, with the name -1
+                # Every combination of names of its closed places; an open place is walked once, with the name -1.
                 s_first, s_last = (name_ptr[s], name_ptr[s + 1]) if mask & IN_SUBJECT else (0, 1)
                 p_first, p_last = (name_ptr[p], name_ptr[p + 1]) if mask & IN_PREDICATE else (0, 1)
                 o_first, o_last = (name_ptr[o], name_ptr[o + 1]) if mask & IN_OBJECT else (0, 1)
