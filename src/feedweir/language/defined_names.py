@@ -113,7 +113,7 @@ class CatalogNames(DefinedNames):
             if found is None:
                 self._absent.add(name)
             else:
-                self._definitions[name] = found
+                super().put(found)
         return self._definitions.get(name)
 
     def all_names(self) -> Iterable[str]:
@@ -122,7 +122,8 @@ class CatalogNames(DefinedNames):
         return dict.fromkeys((*stored, *self._definitions))
 
     def made_sources(self) -> Iterable[str]:
-        stored = (name for name in self._feeds.made_sources() if name not in self._absent)
+        known = self._absent | self._definitions.keys()
+        stored = (name for name in self._feeds.made_sources() if name not in known)
         return dict.fromkeys((*stored, *super().made_sources()))
 
     def put(self, definition: Stated) -> None:
