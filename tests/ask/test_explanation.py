@@ -51,6 +51,12 @@ def test_a_filter_is_evaluated_as_often_as_items_arrive() -> None:
     assert abs(cost.work - cost.rate_in) < 1e-9
 
 
+def test_a_filter_above_another_is_evaluated_as_often_as_items_pass_that() -> None:
+    below, above = costs_of(Filter(Filter(Source("s1"), RIVER), RIVER), KNOWN)
+    assert abs(above.rate_in - below.rate_out) < 1e-12
+    assert abs(above.work - below.rate_out) < 1e-12
+
+
 def test_an_explanation_shows_its_steps_in_order_and_the_sum_of_all_work() -> None:
     first: Node = Filter(Filter(Source("s1"), RIVER), RIVER)
     last: Node = Filter(Source("s1"), RIVER)
