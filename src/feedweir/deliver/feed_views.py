@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from feedweir.catalog import Catalog, Failure, FeedRecord, FeedStatistics, SourceRecord
 from feedweir.deliver.pages.archive_pages import PAGE, archive_before, upto_edge
-from feedweir.deliver.partners import Annotation, annotations_of, bindings_told, patterns_told
+from feedweir.deliver.partners import Annotation, annotations_of, bindings_shown, selecting_patterns
 from feedweir.deliver.render.view import EntryView, FeedKind, FeedSummary, FeedView
 from feedweir.errors import CatalogError
 from feedweir.items.model import Item
@@ -182,9 +182,9 @@ class FeedViews:
         sources = self._sources(item.source for item in items)
         found = annotations_of(self._store, feed, items)
         record = self._catalog.feeds.with_id(feed) if feed is not None and items else None
-        patterns = patterns_told(record.statement) if record else ()
+        patterns = selecting_patterns(record.statement) if record else ()
         return [
-            replace(_entry(item, sources.get(item.source), joined), bindings=bindings_told(patterns, item))
+            replace(_entry(item, sources.get(item.source), joined), bindings=bindings_shown(patterns, item))
             if patterns
             else _entry(item, sources.get(item.source), joined)
             for item, joined in zip(items, found, strict=True)

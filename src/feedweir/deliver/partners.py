@@ -72,7 +72,7 @@ def _numbered(store: Store, seqs: Iterable[int]) -> dict[int, Item]:
 
 
 @lru_cache(maxsize=256)
-def patterns_told(statement: str) -> tuple[GraphPattern, ...]:
+def selecting_patterns(statement: str) -> tuple[GraphPattern, ...]:
     """The patterns in a feed's own conditions whose variables its definition selects."""
     if "select" not in statement.lower():
         return ()
@@ -88,7 +88,7 @@ def patterns_told(statement: str) -> tuple[GraphPattern, ...]:
     return tuple(pattern for condition in query.where for pattern in selecting(condition.predicate))
 
 
-def bindings_told(patterns: tuple[GraphPattern, ...], item: Item) -> tuple[Bound, ...]:
+def bindings_shown(patterns: tuple[GraphPattern, ...], item: Item) -> tuple[Bound, ...]:
     """What their variables are bound to in an item."""
     from feedweir.match.meaning.graph_bindings import selected_bindings
 

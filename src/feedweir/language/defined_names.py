@@ -31,7 +31,7 @@ class Defined(Stated, Protocol):
     def id(self) -> int: ...
 
 
-class Feeds(Protocol):
+class StoredFeeds(Protocol):
     """What is asked of the catalog."""
 
     def definition(self, name: str) -> Stated | None: ...
@@ -101,7 +101,7 @@ class DefinedNames:
 class CatalogNames(DefinedNames):
     """Definitions that are looked up in the catalog when they are asked for: a statement costs what it names."""
 
-    def __init__(self, feeds: Feeds) -> None:
+    def __init__(self, feeds: StoredFeeds) -> None:
         super().__init__()
         self._feeds = feeds
         self._absent: set[str] = set()
