@@ -22,7 +22,7 @@ from feedweir.compile.plan_store import (
     save_plan,
     save_standings,
 )
-from feedweir.compile.planner import Planner, Wanted, make_plan
+from feedweir.compile.planner import Planner, WantedPlan, make_plan
 from feedweir.errors import CompiledSetError
 from feedweir.language.plan_builder import build
 from feedweir.language.queries import Group, Member
@@ -243,7 +243,7 @@ def test_making_a_plan_can_be_ended_at_any_step() -> None:
         raise Stop
 
     with pytest.raises(Stop):
-        make_plan(Wanted({(1, 0): has("a")}, NOTHING), stop)
+        make_plan(WantedPlan({(1, 0): has("a")}, NOTHING), stop)
 
 
 def test_without_time_left_a_source_stays_with_the_index() -> None:
