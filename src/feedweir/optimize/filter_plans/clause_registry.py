@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 from feedweir.optimize.atom_relations import Key, atom_implies, atoms_exclude, keys_of, reach_of
 from feedweir.optimize.boolean_forms import Clause, Literal, clause_key, literal_key, to_cnf
@@ -90,14 +91,15 @@ class ClauseRegistry:
         below = _near(self._filed, reach)
         above = _near(self._reaching, keys)
         self.compared += len(below) + len(above)
+        atoms = cast(list[Atom], self.atoms)  # what is filed is no composition
         for other in below:
-            if atom_implies(atom, self.atoms[other]):
+            if atom_implies(atom, atoms[other]):
                 self._imply(2 * number, 2 * other)
         for other in above:
-            if atom_implies(self.atoms[other], atom):
+            if atom_implies(atoms[other], atom):
                 self._imply(2 * other, 2 * number)
         for other in sorted({*below, *above}):
-            if atoms_exclude(atom, self.atoms[other]):
+            if atoms_exclude(atom, atoms[other]):
                 self._imply(2 * number, 2 * other + 1)
         for key in keys:
             self._filed.setdefault(key, []).append(number)
