@@ -36,11 +36,19 @@ def tasks_on(
     def run_all(tasks: Sequence[Any]) -> list[Any]:
         if not tasks:
             return []
+        _describe(session, tasks)
         numbers = session.range(0, len(tasks), 1, len(tasks))
         rows = numbers.mapInArrow(_runner(root, list(tasks), allowance, log_level), _COLUMNS).collect()
         return [pickle.loads(row.handed_back) for row in sorted(rows, key=lambda row: row.task)]
 
     return run_all
+
+
+def _describe(session: SparkSession, tasks: Sequence[Any]) -> None:
+    """What Spark's pages call the job of a round."""
+    kind = type(tasks[0]).__name__.removesuffix("Task").lower()
+    batch = tasks[0].manifest.upto if kind == "shard" else tasks[0].assignment.upto
+    session.sparkContext.setJobDescription(f"feedweir batch {batch}: {kind}, {len(tasks)} tasks")
 
 
 def _runner(
