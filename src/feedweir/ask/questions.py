@@ -51,7 +51,7 @@ _ROWS = 20
 
 
 class Questions:
-    """Answers from the catalog and the logs; changes nothing. Every command, page and program asks these methods."""
+    """Answers from the catalog and the logs; changes nothing. Every command, page and program calls these methods."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class Questions:
         found = joins_of_feed(self._directory, joins, self._store, record.id, feed)
         if found is None:
             raise CatalogError(
-                f"{feed!r} is not a JOIN or FOLLOWED BY of its own",
+                f"{feed!r} has no JOIN or FOLLOWED BY of its own",
                 hint=f"explain feed {feed} shows its plan",
             )
         return tuple(found.lines())

@@ -1,4 +1,4 @@
-"""What a column keeps, and how both databases come to keep the same bytes."""
+"""Column types that store the same bytes in both databases."""
 
 from __future__ import annotations
 

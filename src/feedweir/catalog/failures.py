@@ -1,4 +1,4 @@
-"""Failures, recorded against what they happened to; the last few of each are kept."""
+"""Failures, recorded against the resource that they concern; the last few of each are stored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from feedweir.catalog.rows import chunks, insert_all, take_numbers
 from feedweir.text.redact import without_secrets
 
 KEPT = 20
-"""How many failures of each resource are kept."""
+"""How many failures of each resource are stored."""
 
 _failure = tables.failure
 

@@ -48,7 +48,9 @@ def is_like(column: Column[str], like: str) -> ColumnElement[bool]:
 
 def checked(name: str) -> str:
     if not name or name != name.strip():
-        raise CatalogError(f"{name!r} is not a name", hint="a name is not empty and has no space at its ends")
+        raise CatalogError(
+            f"{name!r} is not a name", hint="a name must not be empty, or begin or end with a space"
+        )
     if len(name) > MAX_LENGTH:
         raise CatalogError(f"the name {name[:40]!r}… is longer than {MAX_LENGTH} characters")
     return storable(name, "the name")

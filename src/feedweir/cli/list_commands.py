@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from feedweir.cli.context import NEEDS_ATTENTION, Owner, context_of, owner_in, show_rows
-from feedweir.health.backpressure import Backlog, pressure_of, told
+from feedweir.health.backpressure import Backlog, in_words, pressure_of
 from feedweir.health.standstill import Signs, Verdict, judge
 from feedweir.logs.flow import flow_of, state_bytes
 
@@ -127,7 +127,7 @@ def _facts(archive: Archive, settings: Settings) -> dict[str, Any]:
         "landed segments": landed,
         "segments waiting": landed - published,
         "bytes waiting": backlog.waiting_bytes,
-        "slowed": told(pressure_of(backlog, settings.backlog_bytes)) or None,
+        "slowed": in_words(pressure_of(backlog, settings.backlog_bytes)) or None,
         "items": sum(manifest.item_count - manifest.items_removed for manifest in manifests),
         "elements": sum(manifest.element_count - manifest.elements_removed for manifest in manifests),
         **archive.retained(),

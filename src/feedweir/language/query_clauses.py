@@ -64,7 +64,7 @@ def _most(c: Cursor, source: Member, *, is_joined: bool) -> int:
         c.expect(word, hint="at most 100 results per hour")
     if not is_joined and not any(_joins(member) for member in _members(source)):
         raise c.error(
-            "only what joins make can be bounded",
+            "only the results of joins can be limited",
             at=start,
             hint="of a subscription: at most 20 items per message",
         )

@@ -82,13 +82,13 @@ class Variations:
 
     engine: Engine = on_spark
     hosts: HostRules | None = None
-    """How politely hosts are asked; None is what the settings say."""
+    """The limits for requests to a host; None for those in the settings."""
     sender: SenderOptions = field(default_factory=SenderOptions)
     retries: Mapping[str, RetryPolicy] | None = None
-    """By channel; None is what each channel says."""
+    """By channel; None for each channel's default."""
     posts_per_host: int = 8
     keep_alive_s: float = 15.0
-    """How long a stream of events is silent before it says that it is still there."""
+    """How long a stream of events is silent before a keep-alive is sent."""
 
 
 class Installation:

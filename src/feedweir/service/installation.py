@@ -43,6 +43,7 @@ from feedweir.pipeline.retention import KEEP_ALL, Retention
 from feedweir.plan.nodes import Node
 from feedweir.service.archive import Archive
 from feedweir.service.execution import Outcome, execute
+from feedweir.service.vocabulary_intake import take_vocabularies
 
 if TYPE_CHECKING:
     from feedweir.tables.open_tables import OpenTables
@@ -217,7 +218,7 @@ class Weir(Archive):
 
     @cached_property
     def tables(self) -> OpenTables | None:
-        """The logs as open tables, for the process that runs batches; None where nobody wants them."""
+        """The logs as open tables, for the process that runs batches; None when the settings disable them."""
         if not self.keeps_tables:
             return None
         from feedweir.tables.open_tables import OpenTables  # readers of feeds need no Delta
@@ -237,12 +238,14 @@ class Weir(Archive):
         except DisplacedError:
             raise
         except Exception:  # feeds do not wait for tables
-            _log.exception("the tables do not follow")
+            _log.exception("the open tables could not be updated")
 
     def commit(self, manifest: Manifest) -> None:
-        """Commit a published batch to the catalog, and land the documents of sources that are made from its feeds."""
+        """Commit a published batch to the catalog, and land the documents of sources that are made from its feeds;
+        vocabularies say from now on what it brought of them."""
         if not self.catalog.batches.with_id(batch_name(manifest)):
             self._materialiser.land(manifest)
+            take_vocabularies(self.catalog, self.store, manifest, self.clock())
             commit_batch(self.catalog, self.store, manifest, self.clock())
         self.publish_signal.send()
 

@@ -21,7 +21,7 @@ _MAX_NAME_CHARS = 80
 
 
 def import_opml(weir: Weir, body: bytes) -> Imported:
-    """Register the feeds of an OPML file, all at once; raises `DocumentError` when it is not one."""
+    """Register all feeds of an OPML file in one transaction; raises `DocumentError` when it is not OPML."""
     document = read_opml(body)
     listed = tuple(feed for feed in document if wire_url(feed.url))
     refused = tuple(

@@ -21,7 +21,7 @@ from feedweir.acquire.parse.parse_process import parse_process
 from feedweir.health.log_setup import log_in_worker
 from feedweir.logs.directory import DataDirectory
 from feedweir.pipeline.batch_tasks import RunTasks
-from feedweir.pipeline.join_task import JoinWorker, ShardTask
+from feedweir.pipeline.join_task import JoinWorker, ShardTask, SliceTask
 from feedweir.pipeline.worker import Worker
 
 _COLUMNS = "task long, handed_back binary"
@@ -69,7 +69,7 @@ def _runner(
 def run_task(root: str, task: Any, allowance: Allowance, log_level: str = "") -> bytes:
     """Run a task in this process; what it hands back, pickled."""
     log_in_worker(log_level)
-    if isinstance(task, ShardTask):
+    if isinstance(task, ShardTask | SliceTask):
         receipt: Any = join_worker_of(root).run(task)
     else:
         receipt = worker_of(root, allowance).run(task)

@@ -73,7 +73,7 @@ class AiohttpTransport:
             await self._session.close()
 
     def open(self, request: Request) -> _Exchange:
-        """One request, one answer, as `exchange.Transport` asks."""
+        """One request, one response, as `Transport` requires."""
         if self._session is None:
             raise RuntimeError("the transport is used outside its context")
         url = URL(request.url, encoded=True)

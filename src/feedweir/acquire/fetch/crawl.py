@@ -102,7 +102,7 @@ class Crawler:
         return report
 
     async def fetch(self, states: Sequence[SourceState]) -> tuple[FetchResult, ...]:
-        """Fetch exactly these sources to the end, due or not. Hosts are still asked politely."""
+        """Fetch exactly these sources, due or not, under the usual limits for hosts."""
         self._waiting.extend(states)
         self._flying.update(state.source for state in states)
         self._employ()

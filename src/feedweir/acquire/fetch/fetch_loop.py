@@ -181,7 +181,7 @@ class FetchLoop(Loop):
         self._controller.save(self._ledger, self._clock(), is_last=True)
 
     async def _tend_leases(self) -> None:
-        """Hubs are asked beside the fetching, so that a slow one delays nothing."""
+        """Hubs are contacted in a thread of their own, so that a slow one delays no fetch."""
         while self._leases:
             try:
                 if self._leases.is_due():
@@ -224,7 +224,7 @@ class FetchLoop(Loop):
         return len(report.results)
 
     def _slowed(self, poller: Poller, due: list[SourceState], now: datetime) -> list[SourceState]:
-        """Ask for less while too much waits to be published: what was not asked for stays due."""
+        """Fetch fewer sources while too much waits to be published; the others stay due."""
         share = self._pressure().fetch_share
         if share >= 1:
             return due

@@ -203,7 +203,7 @@ class _Deadline:
 
 
 def request_headers(request: FetchRequest, url: str, agent: Agent) -> tuple[tuple[str, str], ...]:
-    """The headers of a request: who asks, what it reads, what it has already; no cookie, no referrer."""
+    """The headers of a request: who we are, what we read, which version we have; no cookie, no referrer."""
     headers = [
         ("User-Agent", agent.header(request.subscribers)),
         ("Accept", ACCEPT),

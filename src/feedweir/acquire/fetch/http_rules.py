@@ -1,6 +1,6 @@
 """HTTP as a polite reader understands it: what headers mean, and Content-Encoding undone within a limit.
 
-Pure functions. Those of headers never raise: what cannot be understood counts as not said.
+Pure functions. Those of headers never raise: what cannot be understood is ignored.
 """
 
 from __future__ import annotations

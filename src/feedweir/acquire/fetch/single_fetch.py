@@ -16,7 +16,7 @@ from feedweir.text.redact import without_secrets
 
 
 def fetch_url(url: str, *, agent: Agent, rule: AddressRule, clock: Callable[[], datetime]) -> Landed:
-    """What is at an address now; raises `DocumentError` with the reason when nothing can be had."""
+    """The document at an address; raises `DocumentError` with the reason when it cannot be fetched."""
 
     async def poll() -> FetchResult:
         async with AiohttpTransport(rule=rule) as transport:

@@ -31,7 +31,7 @@ class Reason(Enum):
     STATUS = "the server returned an error"
     UNREADABLE = "the document is not a feed"
     PAGE = "this is an HTML page that declares its feed"
-    """No failure either: the poll goes on with the feed."""
+    """Not a failure: the poll continues with that feed."""
     BUSY = "requests to this host must wait"
     """Our own restraint, not the source's failure."""
 
@@ -55,7 +55,7 @@ class Agent:
     product: str = "Feedweir"
     version: str = "0.1"
     contact: str = ""
-    """A page where a publisher can learn who asks, and complain."""
+    """A page that tells publishers who is fetching, and how to complain."""
 
     def header(self, subscribers: int) -> str:
         about = [f"+{self.contact}"] if self.contact else []
@@ -82,7 +82,7 @@ class FetchRequest:
     is_page_searched: bool = True
     """Whether a page in place of a feed is searched for the address of its feed."""
     id_path: str = ""
-    """Where its items name their ids, when its registration says so."""
+    """The path to its items' ids, if the registration gives one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unchanged:
-    """The server said so (304), or sent the same bytes again."""
+    """The server answered 304, or sent the same bytes again."""
 
     validators: Validators
 
@@ -149,7 +149,7 @@ class Request:
     method: str = "GET"
     body: bytes = b""
     is_onward: bool = False
-    """Where a redirect led: part of a poll that has begun, which may wait for its turn."""
+    """Whether a redirect led here. The poll has begun already, so this request may wait for its turn."""
 
 
 @dataclass(frozen=True, slots=True)

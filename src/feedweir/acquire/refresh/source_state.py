@@ -17,7 +17,7 @@ from feedweir.catalog import Catalog, FetchState, SourceRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hints:
-    """What the document itself asks of its readers."""
+    """How often the document itself asks to be polled."""
 
     ttl_s: int = 0
     skip_hours: tuple[int, ...] = ()

@@ -82,7 +82,7 @@ class Leases:
         self._change(hubs, with_hub)
 
     def check_silence(self, polls: Mapping[str, datetime]) -> None:
-        """Stop trusting hubs that did not push what a poll found; `polls` says when the poll before it was."""
+        """Stop trusting hubs that did not push what a poll found; `polls` has the time of the poll before."""
         now = self._clock()
 
         def judged(source: str, lease: Lease | None) -> Lease | None:
@@ -119,7 +119,7 @@ class Leases:
         return any(websub.is_due(lease, now) for lease in held) or bool(held and is_time)
 
     async def tend(self, transport: Transport | None = None) -> int:
-        """Ask hubs for leases that are wanted or about to end; how many were asked."""
+        """Request leases that are missing or about to end; returns how many."""
         self.release()
         now = self._clock()
         due = [lease for _, lease in sorted(self._leases.items()) if websub.is_due(lease, now)]
@@ -255,7 +255,7 @@ def _pushed(state: SourceState, until: datetime | None, now: datetime) -> Source
 
 
 def lease_of(record: SourceRecord) -> Lease | None:
-    """The lease that `leased` kept."""
+    """The lease that `leased` stored."""
     value = record.state.lease
     if not value:
         return None

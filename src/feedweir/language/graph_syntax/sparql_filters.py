@@ -153,8 +153,10 @@ class _Filters:
             return Of(inner.name, _PARTS[word])
         if word.isalpha() and c.words[c.at + 1] == "(":
             raise c.error(
-                f"the function `{c.tokens[c.at]}` is not taken",
-                hint=_HINTS.get(word, f"taken are {', '.join(sorted(map(str.upper, (*_PARTS, *_TESTS))))}"),
+                f"the function `{c.tokens[c.at]}` is not supported",
+                hint=_HINTS.get(
+                    word, f"supported are {', '.join(sorted(map(str.upper, (*_PARTS, *_TESTS))))}"
+                ),
             )
         term = self.term()
         return Of(term.name) if isinstance(term, Variable) else term
@@ -171,7 +173,7 @@ class _Filters:
         op = COMPARISONS.get(word)
         if op is None:
             if word in ("+", "-", "*", "/"):
-                raise c.error("arithmetic is not taken", hint="compare with the value itself")
+                raise c.error("arithmetic is not supported", hint="compare with the value itself")
             raise c.unknown("a comparison", (*COMPARISONS, "in"))
         c.at += 1
         at = c.at

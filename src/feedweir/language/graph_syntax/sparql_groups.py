@@ -67,7 +67,7 @@ def refuse_modifier(c: Cursor) -> None:
     """Refuse what SPARQL has after its pattern, such as ORDER BY."""
     word = c.words[c.at]
     if word in ("order", "limit", "offset", "group", "having"):
-        raise c.error(f"`{c.tokens[c.at]}` is not taken", hint=_NOT_TAKEN[word])
+        raise c.error(f"`{c.tokens[c.at]}` is not supported", hint=_NOT_TAKEN[word])
 
 
 @dataclass(slots=True)
@@ -108,7 +108,7 @@ class SparqlReader:
             elif word == "{":
                 elements.append(self._alternatives())
             elif word in _NOT_TAKEN and c.words[c.at + 1] != ":":
-                raise c.error(f"`{c.tokens[c.at]}` is not taken", hint=_NOT_TAKEN[word])
+                raise c.error(f"`{c.tokens[c.at]}` is not supported", hint=_NOT_TAKEN[word])
             else:
                 self._triples(elements)
         c.leave()
@@ -253,10 +253,10 @@ class SparqlReader:
             return Variable(self.fresh(token[2:] or "_"))
         if token == "(":
             raise c.error(
-                "lists are not taken", hint="`?list rdf:rest/rdf:first ?member` names the members of one"
+                "lists are not supported", hint="`?list rdf:rest/rdf:first ?member` names the members of one"
             )
         if token == "<" and c.tokens[c.at + 1] == "<":
-            raise c.error("triples about triples are not taken", hint="ask for the triple itself")
+            raise c.error("triples about triples are not supported", hint="ask for the triple itself")
         if word in ("true", "false"):
             c.at += 1
             return RdfLiteral(word, f"{NAMESPACES['xsd']}boolean")
@@ -293,7 +293,7 @@ class SparqlReader:
             c.leave()
             c.expect(")")
         elif token == "!":
-            raise c.error("`!` is not taken in paths", hint="`?s ?p ?o FILTER(?p != …)`")
+            raise c.error("`!` is not supported in paths", hint="`?s ?p ?o FILTER(?p != …)`")
         elif word == "a":
             c.at += 1
             part = Iri(f"{_RDF}type")
@@ -301,7 +301,7 @@ class SparqlReader:
             part = self._term()
         if c.words[c.at] in ("*", "+") or (c.tokens[c.at] == "?"):
             raise c.error(
-                f"`{c.tokens[c.at]}` is not taken in paths",
+                f"`{c.tokens[c.at]}` is not supported in paths",
                 hint="write the steps, as in `a/a`, with `|` between paths of several lengths",
             )
         return _Step(part, is_inverse)

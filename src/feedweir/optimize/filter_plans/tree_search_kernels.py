@@ -187,6 +187,7 @@ def _close(
     before: Any,
 ) -> int:
     """Remove a node when its children cost less elsewhere; 1 when it was."""
+    # What is saved: its own evaluations, less what its children cost more below their next best parents.
     saved = selectivity[parent[node]]
     child = first[node]
     while child != NONE:
@@ -197,6 +198,7 @@ def _close(
         child = following[child]
     if saved <= EPSILON:
         return 0
+    # Move the children, then take it out.
     child = first[node]
     while child != NONE:
         after = following[child]

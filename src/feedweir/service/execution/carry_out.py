@@ -36,7 +36,7 @@ from feedweir.plan.nodes import Node
 from feedweir.service.execution import feed_changes, listings, subscription_changes
 
 Answer = Callable[[Node | PlanQuestion | JoinQuestion], Outcome]
-"""Tries an expanded plan out, shows the plan of a source, or tells how joins are evaluated."""
+"""Tries out an expanded plan, shows the plan of a source, or explains how joins are evaluated."""
 MOST_LOOKED_UP = 200
 """Statements up to which names are looked up in the catalog as they come."""
 
@@ -51,7 +51,7 @@ def execute(
     stylesheets: Stylesheets | None = None,
     known: KnownSets | None = None,
 ) -> tuple[Outcome, ...]:
-    """Carry out a script; what is asked is answered after it, so that asking holds up nobody who changes.
+    """Carry out a script. Its questions are answered after the transaction, so that they block no other change.
 
     New feeds are compared with those in the sets that are `known`, and what is in force is explained from there.
     """
@@ -65,7 +65,7 @@ def execute(
 
 
 def _names(catalog: Catalog, statements: int) -> DefinedNames:
-    """Few names are looked up one by one, many are read at once."""
+    """A few names are looked up one by one; for many, all definitions are read at once."""
     if statements <= MOST_LOOKED_UP:
         return CatalogNames(catalog.feeds)
     _, definitions = catalog.feeds.definitions()
