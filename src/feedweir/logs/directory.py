@@ -54,6 +54,10 @@ class DataDirectory:
         return self.root / "pins"
 
     @property
+    def phases(self) -> Path:
+        return self.root / "phases"
+
+    @property
     def exchange(self) -> Path:
         return self.root / "exchange"
 
