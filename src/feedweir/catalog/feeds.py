@@ -52,6 +52,27 @@ class Feeds:
 
         return self._database.read(lambda one: history.some_definitions(one, version, is_wanted))
 
+    def beginning(self, statement: str, version: int | None = None) -> tuple[Definition, ...]:
+        """The sources whose statements begin so, now or as of a version, by id."""
+
+        def is_wanted(table: Table) -> ColumnElement[bool]:
+            return and_(table.c.kind == "source", table.c.statement.startswith(statement, autoescape=True))
+
+        def read(connection: Connection) -> tuple[Definition, ...]:
+            at = history.current_version(connection) if version is None else version
+            return history.some_definitions(connection, at, is_wanted)
+
+        return self._database.read(read)
+
+    def wordings(self, id_: int) -> tuple[tuple[int, str], ...]:
+        """The versions that gave a feed another definition, and the statements, oldest first."""
+        change = tables.change
+        query = select(change.c.version, change.c.statement).where(
+            change.c.id == id_, change.c.kind != "subscription", change.c.action != "drop"
+        )
+        found = self._database.read(lambda one: one.execute(query.order_by(change.c.version)).all())
+        return tuple((version, statement) for version, statement in found)
+
     def several_as_of(self, version: int, feed_names: Iterable[str]) -> tuple[Definition, ...]:
         """Those of these feeds that there were in a version."""
 

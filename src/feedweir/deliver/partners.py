@@ -72,20 +72,28 @@ def _numbered(store: Store, seqs: Iterable[int]) -> dict[int, Item]:
 
 
 @lru_cache(maxsize=256)
-def selecting_patterns(statement: str) -> tuple[GraphPattern, ...]:
-    """The patterns in a feed's own conditions whose variables its definition selects."""
-    if "select" not in statement.lower():
+def selecting_patterns(statement: str, vocabularies: tuple[str, ...] = ()) -> tuple[GraphPattern, ...]:
+    """The patterns in a feed's own conditions whose variables its definition selects, with what registered
+    vocabularies add; these are given by their statements."""
+    if not may_name_variables(statement):
         return ()
     # Imported where there is such a feed: lists read no statements.
     from feedweir.language import parse
+    from feedweir.language.defined_names import taxonomy_said
     from feedweir.language.statements import AlterFeed, CreateFeed
     from feedweir.match.meaning.graph_bindings import selecting
+    from feedweir.plan.vocabularies import in_vocabularies
 
     (made,) = parse(statement)
     query = made.query if isinstance(made, CreateFeed | AlterFeed) else None
     if query is None:
         return ()
-    return tuple(pattern for condition in query.where for pattern in selecting(condition.predicate))
+    found = tuple(pattern for condition in query.where for pattern in selecting(condition.predicate))
+    return in_vocabularies(found, taxonomy_said(vocabularies)) if found else ()
+
+
+def may_name_variables(statement: str) -> bool:
+    return "select" in statement.lower()
 
 
 def bindings_shown(patterns: tuple[GraphPattern, ...], item: Item) -> tuple[Bound, ...]:

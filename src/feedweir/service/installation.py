@@ -33,10 +33,9 @@ from feedweir.match.index.query_formulas import Progress
 from feedweir.optimize.filter_plans.plan_report import as_text
 from feedweir.pipeline.audit import damages_in
 from feedweir.pipeline.charge import Charge, in_charge
-from feedweir.pipeline.commit import batch_name, commit_batch
+from feedweir.pipeline.commit import batch_name, commit_batch, count_hits
 from feedweir.pipeline.compaction import LEFT_AFTER, tidy
 from feedweir.pipeline.conversion import convert_older
-from feedweir.pipeline.hit_counts import count_hits
 from feedweir.pipeline.local_runner import LocalRunner
 from feedweir.pipeline.quarantine import document_in
 from feedweir.pipeline.repair import Repaired, repair_logs
@@ -44,6 +43,7 @@ from feedweir.pipeline.retention import KEEP_ALL, Retention
 from feedweir.plan.nodes import Node
 from feedweir.service.archive import Archive
 from feedweir.service.execution import Outcome, execute
+from feedweir.service.vocabulary_intake import take_vocabularies
 
 if TYPE_CHECKING:
     from feedweir.tables.open_tables import OpenTables
@@ -241,9 +241,11 @@ class Weir(Archive):
             _log.exception("the open tables could not be updated")
 
     def commit(self, manifest: Manifest) -> None:
-        """Commit a published batch to the catalog, and land the documents of sources that are made from its feeds."""
+        """Commit a published batch to the catalog, and land the documents of sources that are made from its feeds;
+        vocabularies say from now on what it brought of them."""
         if not self.catalog.batches.with_id(batch_name(manifest)):
             self._materialiser.land(manifest)
+            take_vocabularies(self.catalog, self.store, manifest, self.clock())
             commit_batch(self.catalog, self.store, manifest, self.clock())
         self.publish_signal.send()
 

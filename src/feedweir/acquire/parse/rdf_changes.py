@@ -1,5 +1,5 @@
 """Changes of RDF as Wikidata streams them (`rdf-streaming-updater.mutation`): an item for each, with the triples that
-were added, and those that were deleted under properties of their own (`items.rdf_changes`)."""
+were added, and those that were deleted under properties of their own (`items.rdf_values`)."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 from feedweir.acquire.fetch.http_rules import wire_url
 from feedweir.acquire.refresh.source_state import polled_every
@@ -12,6 +13,7 @@ from feedweir.catalog import Definition, FeedRecord, NewFeed, NewSubscription, S
 from feedweir.deliver.hub import drop_all
 from feedweir.errors import CatalogError
 from feedweir.language import Query, feeds_used, format_statement, parse
+from feedweir.language.defined_names import registered_by
 from feedweir.language.name_checks import refuse
 from feedweir.language.queries import BlockJoin, Group, Member, Named, PathBlock, Place, Xscl
 from feedweir.language.statements import AlterFeed, CreateFeed, DropFeed, RegisterFeed, Subscribe
@@ -33,7 +35,7 @@ def register(script: ScriptContext, statement: RegisterFeed) -> Outcome:
     _check_address(statement.url, statement.place)
     check_stylesheet(statement.apply, script.stylesheets, statement.place)
     statement = replace(statement, owner=statement.owner or script.owner)
-    _put(script, _source(script, statement), is_replaced=False)
+    _put(script, source_of(statement, script.now), is_replaced=False)
     if statement.every is not None:
         _pace(script, statement)
     if statement.hub:
@@ -83,7 +85,8 @@ def _check_address(url: str, place: Place | None) -> None:
         refuse(place, url, f"{without_secrets(url)!r} cannot be fetched", hint)
 
 
-def _source(script: ScriptContext, statement: RegisterFeed) -> NewFeed:
+def source_of(statement: RegisterFeed, now: datetime) -> NewFeed:
+    """A source, as the statement registers it."""
     return NewFeed(
         name=statement.name,
         kind="source",
@@ -92,7 +95,7 @@ def _source(script: ScriptContext, statement: RegisterFeed) -> NewFeed:
         url="" if statement.url.startswith(PUSHED) else statement.url,
         reads=_reads([statement.feed] if statement.feed else []),
         owner=statement.owner,
-        created_at=script.now,
+        created_at=now,
     )
 
 
@@ -127,8 +130,7 @@ def _alter_source(script: ScriptContext, statement: AlterFeed) -> None:
             f"a source cannot be renamed: its items are identified by the name {statement.name!r}", hint=hint
         )
     record = script.catalog.feeds.named(statement.name)
-    (registered,) = parse(record.statement)
-    assert isinstance(registered, RegisterFeed), "a source is kept as the statement that registers it"
+    registered = registered_by(record.statement)
     url = registered.url if statement.url is None else statement.url
     every = registered.every if statement.every is None else statement.every or None
     owner = registered.owner if statement.owner is None else statement.owner
@@ -136,7 +138,7 @@ def _alter_source(script: ScriptContext, statement: AlterFeed) -> None:
     id_path = registered.id_path if statement.id_path is None else statement.id_path
     changed = replace(registered, url=url, every=every, owner=owner, hub=hub, id_path=id_path)
     if changed != registered:
-        _put(script, _source(script, changed), is_replaced=True)
+        _put(script, source_of(changed, script.now), is_replaced=True)
         if every != registered.every or every is not None:
             _pace(script, changed)
     if hub != registered.hub:
@@ -227,7 +229,7 @@ def _reads_renamed(script: ScriptContext, reader: FeedRecord, old: str, new: str
         put = _virtual(script, replace(statement, query=renamed_query(statement.query, old, new)))
     else:
         assert isinstance(statement, RegisterFeed), "a feed is kept as the statement that makes it"
-        put = _source(script, replace(statement, feed=new))
+        put = source_of(replace(statement, feed=new), script.now)
     _put(script, put, is_replaced=True)
 
 
