@@ -167,6 +167,8 @@ class PatternLogic:
                 else:
                     sink(one)
             self.caches[place].view.trim(state.oldest)
+            # What was trimmed is not there for a repeat of the batch.
+            self.caches[place].taken = None
             made = made.joined(derived_of(inner, place, state))
             after[name] = state
         return PatternResults(tuple(results), failures, self._notices(after)), after
@@ -238,6 +240,7 @@ class PatternLogic:
             return cache.taken
         if not cache.is_of(before):
             cache.view = ViewCache(max_rows=cache.view.max_rows)
+        cache.view.trim(before.oldest)
         known = compacted(before, reach_of(level, before, self.joins.bounds))
         rows, texts = self._rows(level, batch, given, known.next_number)
         segment = segment_of(level, number, given, rows, texts, known.next_number)
