@@ -74,10 +74,10 @@ def numbers(weir: Weir, name: str) -> int:
         ('<urn:12> <urn:said> << <urn:a> <urn:name> "deep" >> .', set()),
         ("<urn:13> <urn:name> \"deep\" ; <urn:p> <http://bad iri> .", {"deep"}),
         ('<urn:14> <urn:text> "' + "x" * 2_000_000 + 'needle" .', {"needle"}),
-        ("".join(f"<urn:v{n}> <urn:p> <urn:v{n + 1}> ." for n in range(999)), set()),
+        ("".join(f"<urn:u{n}> <urn:p> <urn:u{n + 1}> ." for n in range(999)), set()),
         ("".join(f"<urn:v{n}> <urn:p> <urn:v{n + 1}> ." for n in range(1000)), {"chain"}),
         ("".join(f"<urn:hub> <urn:p> <urn:w{n}> . <urn:w{n}> <urn:p> <urn:x{n}> ." for n in range(5000)), set()),
-        ("".join(f"<urn:v{n}> <urn:p> <urn:v{(n + 1) % 3}> ." for n in range(3)), {"circle", "chain"}),
+        ("".join(f"<urn:c{n}> <urn:p> <urn:c{(n + 1) % 3}> ." for n in range(3)), {"circle", "chain"}),
     ],
 )  # fmt: skip
 def test_documents_are_found_by_what_they_say(weir: Weir, document: str, feeds: set[str]) -> None:
