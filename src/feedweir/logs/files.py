@@ -36,8 +36,9 @@ def retry_when_compacted(read: Callable[[], T]) -> T:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write that takes the place of `path` once it is complete and on disk.
+def replacing(path: Path, *, is_synced: bool = True) -> Iterator[IO[bytes]]:
+    """A file to write that takes the place of `path` once it is complete and, unless nobody needs it after the machine
+    has lost its power, on disk.
 
     The draft's name is the writer's own, so that two writers of the same file cannot mix their bytes, on whichever
     machines they are.
@@ -46,8 +47,9 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     draft = _draft_of(path)
     with draft.open("w+b") as file:
         yield file
-        file.flush()
-        os.fsync(file.fileno())
+        if is_synced:
+            file.flush()
+            os.fsync(file.fileno())
     draft.replace(path)
 
 
@@ -55,14 +57,15 @@ def _draft_of(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}-{token_hex(4)}")
 
 
-def put_absent(path: Path, data: bytes) -> bool:
+def put_absent(path: Path, data: bytes, *, is_synced: bool = True) -> bool:
     """Write a file unless there is one of this name; whether it was written. Of several writers one succeeds."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = _draft_of(path)
     with draft.open("wb") as file:
         file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+        if is_synced:
+            file.flush()
+            os.fsync(file.fileno())
     try:
         os.link(draft, path)
     except FileExistsError:
@@ -136,12 +139,12 @@ def replace_json(path: Path, value: dict[str, Any]) -> None:
         file.write(json.dumps(value, ensure_ascii=False).encode())
 
 
-def replace_sealed_json(path: Path, value: dict[str, Any]) -> None:
+def replace_sealed_json(path: Path, value: dict[str, Any], *, is_synced: bool = True) -> None:
     """Write a JSON file of a log."""
-    with replacing(path) as file:
+    with replacing(path, is_synced=is_synced) as file:
         file.write(seals.sealed_json(value, seals.name_of(path)))
 
 
-def put_absent_sealed_json(path: Path, value: dict[str, Any]) -> bool:
+def put_absent_sealed_json(path: Path, value: dict[str, Any], *, is_synced: bool = True) -> bool:
     """Write a JSON file of a log unless there is one of this name; whether it was written."""
-    return put_absent(path, seals.sealed_json(value, seals.name_of(path)))
+    return put_absent(path, seals.sealed_json(value, seals.name_of(path)), is_synced=is_synced)
