@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -18,11 +19,13 @@ from feedweir.pipeline.batch_publisher import BatchPublisher
 from feedweir.pipeline.batch_run import BatchRun, Division
 from feedweir.pipeline.charge import Charge
 from feedweir.spark.session import has_died, kill_java
-from feedweir.spark.source import LandingSource
+from feedweir.spark.source import LandingSource, following
 from feedweir.spark.tasks import tasks_on
 
 MAX_BATCH_BYTES = 16 << 20
 """Of compressed documents: some ten thousand items."""
+_PACE, _STORE_PACE = "0 seconds", "1 second"
+"""How long after one look at what landed the next one begins; a store is asked by requests that cost."""
 _ENDED = FeedweirError("the Java process of Spark ended")
 
 
@@ -41,7 +44,7 @@ def start_pipeline(
 ) -> StreamingQuery:
     """Start the query. `commit` is called with every published batch, and again if a crash interrupted it. A batch is
     divided into at most `tasks` tasks, or as many as there are cores when it begins; `division` overrules that."""
-    session.dataSource.register(LandingSource)
+    session.dataSource.register(following(directory.root.resolve()))
     landing = LandingLog(directory.landing)
 
     run_tasks = tasks_on(session, directory, allowance, log_level)
@@ -58,13 +61,13 @@ def start_pipeline(
         if manifest := batches.run_next(division or Division(tasks or cores_of(session))):
             commit(manifest)
 
-    landed = (
-        session.readStream.format(LandingSource.name()).option("root", str(directory.root.resolve())).load()
-    )
+    landed = session.readStream.format(LandingSource.name()).load()
     return (
         landed.writeStream.foreachBatch(step)
         .option("checkpointLocation", str(directory.checkpoint.resolve()))
-        .trigger(**(trigger or {"processingTime": "0 seconds"}))
+        .trigger(
+            **(trigger or {"processingTime": _PACE if isinstance(directory.root, Path) else _STORE_PACE})
+        )
         .queryName("feedweir")
         .start()
     )
