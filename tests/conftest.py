@@ -17,11 +17,11 @@ import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
 
-from feedweir.kernels.compiling import missing
+from feedweir.kernels.compilation import missing
+from feedweir.kernels.compile_notices import asked_in
 from feedweir.kernels.declare import directory_in_use
-from feedweir.kernels.files import SETTING, chosen_place
-from feedweir.kernels.listing import Entry, entry_of, not_listed
-from feedweir.kernels.noticing import asked_in
+from feedweir.kernels.kernel_files import SETTING, chosen_place
+from feedweir.kernels.signatures import Entry, entry_of, not_listed
 
 DEPTH = 10
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "steady")
@@ -50,7 +50,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.section("compiled while tests ran", red=True)
         terminalreporter.line("\n".join(map(str, found)))
         terminalreporter.line(
-            "`python -m feedweir.kernels.listing` lists them, so that they are compiled ahead"
+            "`python -m feedweir.kernels.signatures` lists them, so that they are compiled ahead"
         )
 
 

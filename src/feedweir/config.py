@@ -67,12 +67,12 @@ class Settings:
     retain_elements: str = ""
     """The same for the lists of which items are in which feeds."""
     tables: bool = True
-    """Whether the logs are kept as Delta tables, too, for Spark, DuckDB, Polars and others to read."""
+    """Whether the logs are also written as Delta tables, for Spark, DuckDB, Polars and others to read."""
     batch_bytes: int = 16 << 20
     """The most compressed bytes of documents in one batch."""
     backlog_bytes: int = 1 << 30
     """How many compressed bytes of documents may wait to be published: fetching slows from half of that on, and then
-    whoever pushes is told to wait. 0 is no limit."""
+    pushing clients are asked to wait. 0 is no limit."""
     document_seconds: float = 5.0
     """CPU seconds that parsing one document may take, plus one for each megabyte; beyond that it is quarantined.
     0 is no limit."""

@@ -19,8 +19,8 @@ from feedweir.compile.plans import Plans
 from feedweir.compile.statistics_intake import LANDMARK, growth, remembered_s, statistics_of, weights_of
 from feedweir.errors import CatalogError
 from feedweir.logs.directory import current_version
-from feedweir.optimize.drift import ReplanPolicy
-from feedweir.optimize.plan_report import as_text, as_value
+from feedweir.optimize.filter_plans.drift import ReplanPolicy
+from feedweir.optimize.filter_plans.plan_report import as_text, as_value
 from feedweir.optimize.statistics import HALF_LIFE_ITEMS, HALF_LIFE_S, SourceStatistics
 from feedweir.pipeline.observations import MOST_OF_A_SOURCE
 from feedweir.plan.predicates import Contains, Term

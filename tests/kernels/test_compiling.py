@@ -13,18 +13,21 @@ import pytest
 from rich.console import Console
 
 from feedweir import Weir
-from feedweir.kernels.compiling import missing
+from feedweir.kernels.compilation import missing
+from feedweir.kernels.compile_notices import asked_in, tell_once
 from feedweir.kernels.declare import IS_COMPILING, directory_in_use, keep_kernels_in
-from feedweir.kernels.files import temporary_place
-from feedweir.kernels.listing import Entry, entry_of
-from feedweir.kernels.noticing import asked_in, tell_once
+from feedweir.kernels.kernel_files import temporary_place
+from feedweir.kernels.signatures import Entry, entry_of
 from feedweir.kernels.warm_up import warm_up
 from tests.cli.test_commands import Shell
 
 pytestmark = pytest.mark.skipif(not IS_COMPILING, reason="without a compiler there is nothing to compile")
 
 LINE = "feedweir.match.index.trie_kernels:drop_repeats(int64[::1], int32[::1])"
-LISTED = (LINE, "feedweir.optimize.graph_kernels:make_consistent(float64[::1], int64[::1], int32[::1])")
+LISTED = (
+    LINE,
+    "feedweir.optimize.filter_plans.graph_kernels:make_consistent(float64[::1], int64[::1], int32[::1])",
+)
 CALL = """
 import numpy as np
 from feedweir.match.index.trie_kernels import drop_repeats
@@ -46,7 +49,7 @@ def elsewhere(tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture
 def listed(monkeypatch: pytest.MonkeyPatch) -> tuple[Entry, ...]:
     entries = tuple(map(entry_of, LISTED))
-    monkeypatch.setattr("feedweir.kernels.compiling.entries_in", lambda: entries)
+    monkeypatch.setattr("feedweir.kernels.compilation.entries_in", lambda: entries)
     return entries
 
 
@@ -111,7 +114,7 @@ def test_what_cannot_be_saved_works_all_the_same(elsewhere: Path) -> None:
 def test_what_cannot_be_written_is_read(listed: tuple[Entry, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     warm_up(quietly())
     kept = directory_in_use()
-    monkeypatch.setattr("feedweir.kernels.files.os.access", lambda path, mode: False)
+    monkeypatch.setattr("feedweir.kernels.kernel_files.os.access", lambda path, mode: False)
     keep_kernels_in(kept.parent.parent)
     keep_kernels_in(kept.parent)
     assert directory_in_use() == kept
@@ -155,7 +158,7 @@ def test_a_line_that_a_kernel_no_longer_takes_is_told_and_the_others_are_compile
     listed: tuple[Entry, ...], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     wrong = Entry(listed[0].kernel, "int64")
-    monkeypatch.setattr("feedweir.kernels.compiling.entries_in", lambda: (wrong, *listed))
+    monkeypatch.setattr("feedweir.kernels.compilation.entries_in", lambda: (wrong, *listed))
     assert {one.entry: bool(one.failure) for one in warm_up(quietly())} == {
         wrong: True,
         **dict.fromkeys(listed, False),

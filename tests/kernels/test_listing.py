@@ -6,8 +6,8 @@ import pytest
 
 from feedweir.errors import FeedweirError
 from feedweir.kernels.declare import IS_COMPILING
-from feedweir.kernels.listing import Entry, add_to_list, entries_in, entry_of, not_listed
 from feedweir.kernels.notation import read, written
+from feedweir.kernels.signatures import Entry, add_to_list, entries_in, entry_of, not_listed
 
 LINES = (
     "feedweir.match.index.trie_kernels:drop_repeats(int64[::1], int32[::1])",

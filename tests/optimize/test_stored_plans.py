@@ -26,15 +26,15 @@ from feedweir.compile.planner import Planner, Wanted, make_plan
 from feedweir.errors import CompiledSetError
 from feedweir.language.plan_builder import build
 from feedweir.language.queries import Query as Written
-from feedweir.optimize.drift import Drift, Standing
-from feedweir.optimize.source_plans import Places, asked_of_sources, numbers_among_equals
+from feedweir.optimize.filter_plans.drift import Drift, Standing
+from feedweir.optimize.filter_plans.source_plans import Places, asked_of_sources, numbers_among_equals
 from feedweir.optimize.statistics import SourceStatistics
 from feedweir.plan.nodes import AnnotationJoin, Filter, Node, Source, Union, Window
 from feedweir.plan.plan_wire import chains_of, plan_from_json, plan_to_json, stream_keys
 from feedweir.plan.predicates import TRUE, And, Contains, Or, Predicate, Relates, Term
 from feedweir.plan.query import Query
 from feedweir.plan.walk import postorder
-from feedweir.plan.windows import LastItems, TimeSpan
+from feedweir.plan.window_lengths import LastItems, TimeSpan
 from tests.language.generated import queries as written_queries
 from tests.plan.made import SOURCES, World, queries
 

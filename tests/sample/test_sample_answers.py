@@ -16,9 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedweir.sample.answers import BROKEN, Asked, answer
-from feedweir.sample.documents import MEDIA_TYPES, document, media_url, page
-from feedweir.sample.media import chart, melody
+from feedweir.sample.answers import BROKEN, Asked, answer, chart, melody
+from feedweir.sample.invented_documents import MEDIA_TYPES, document, media_url, page
 from feedweir.sample.script import EPOCH, Channel, channels, modified, stories, story, told_at
 
 NOW = datetime(2026, 5, 1, 9, 30, tzinfo=UTC)

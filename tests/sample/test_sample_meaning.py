@@ -18,7 +18,7 @@ from feedweir.language.queries import Query
 from feedweir.language.statements import CreateFeed, check, parse
 from feedweir.plan.nodes import Node
 from feedweir.sample.answers import BROKEN
-from feedweir.sample.documents import MEDIA_TYPES, document
+from feedweir.sample.invented_documents import MEDIA_TYPES, document
 from feedweir.sample.sample_statements import sample_statements
 from feedweir.sample.script import Channel, channels, stories
 from feedweir.service.installation import Weir

@@ -12,7 +12,7 @@ import feedparser
 import pytest
 
 from feedweir.sample.answers import BROKEN, Asked, answer
-from feedweir.sample.documents import document
+from feedweir.sample.invented_documents import document
 from feedweir.sample.script import (
     EDITED_AFTER_PERIODS,
     STORIES_SHOWN,
@@ -63,7 +63,7 @@ def test_the_same_time_gives_the_same_bytes(channel: Channel) -> None:
 
 def test_another_process_with_another_hash_seed_tells_the_same() -> None:
     script = (
-        "from datetime import *; from feedweir.sample.documents import document; "
+        "from datetime import *; from feedweir.sample.invented_documents import document; "
         "from feedweir.sample.script import channels; import hashlib; "
         "now = datetime(2026, 5, 1, 9, 30, tzinfo=UTC); "
         "print(hashlib.sha256(b''.join(document(c, now, 'http://o') for c in channels())).hexdigest())"

@@ -100,7 +100,7 @@ def _own(settings: Settings) -> Path:
 
 
 def _kernels() -> Finding:
-    from feedweir.kernels.compiling import missing
+    from feedweir.kernels.compilation import missing
     from feedweir.kernels.declare import directory_in_use
 
     lacking = len(missing())

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from feedweir.catalog import Catalog, Change, Definition, FeedRecord
+from feedweir.language.defined_names import says_something
+from feedweir.plan.vocabularies import VOCABULARY
 
 MOST_CHANGED = 5_000
 """With more changed feeds than this, everything is compiled."""
@@ -23,7 +25,7 @@ class Changed:
     definitions: tuple[Definition, ...]
     """Of those that are still there."""
     context: tuple[Definition, ...]
-    """Those, and what they read, at any depth."""
+    """Those, and what they read, at any depth; and the vocabularies."""
 
 
 def changes_of(catalog: Catalog, since: int, version: int) -> Changed | None:
@@ -54,7 +56,7 @@ def _changes_of(catalog: Catalog, since: int, version: int) -> Changed | None:
     ):
         return None  # a version without a change asks for everything to be compiled anew
     feeds = [change for change in changes if change.kind != "subscription"]
-    if len(feeds) > MOST_CHANGED:
+    if len(feeds) > MOST_CHANGED or _has_new_meanings(catalog, feeds, since):
         return None
     concerned = _concerned(catalog, feeds)
     context = _with_what_they_read(catalog, concerned.values()) if concerned is not None else None
@@ -64,8 +66,18 @@ def _changes_of(catalog: Catalog, since: int, version: int) -> Changed | None:
         version,
         frozenset({change.id for change in feeds} | {record.id for record in concerned.values()}),
         tuple(_definition(record) for record in concerned.values()),
-        tuple(_definition(record) for record in context.values()),
+        tuple(_definition(record) for record in context.values())
+        + tuple(one for one in catalog.feeds.beginning(VOCABULARY) if one.name not in context),
     )
+
+
+def _has_new_meanings(catalog: Catalog, changes: Sequence[Change], since: int) -> bool:
+    """Whether what a vocabulary says came, changed or went: any pattern may mean something else then."""
+    sources = [change for change in changes if change.kind == "source"]
+    if any(says_something(change.statement) for change in sources):
+        return True
+    before = {change.name for change in sources if change.action != "create"}
+    return any(says_something(one.statement) for one in catalog.feeds.several_as_of(since, before))
 
 
 def _concerned(catalog: Catalog, changes: Sequence[Change]) -> dict[str, FeedRecord] | None:

@@ -40,7 +40,7 @@ from feedweir.pipeline.sets import (
     unplanned,
     write_set,
 )
-from feedweir.plan.columns import SCHEMA, QueryTable
+from feedweir.plan.query_columns import SCHEMA, QueryTable
 from feedweir.storage import Place
 
 _log = logging.getLogger(__name__)

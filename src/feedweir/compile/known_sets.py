@@ -26,8 +26,8 @@ from feedweir.match.sets.compiled_set import compiled_in_memory
 from feedweir.match.sets.query_store import table_of
 from feedweir.optimize.containment import Filters
 from feedweir.pipeline.sets import joins_path, open_installed
-from feedweir.plan.columns import QueryTable
 from feedweir.plan.nodes import Node
+from feedweir.plan.query_columns import QueryTable
 from feedweir.storage import Place
 
 _GROWTH = 4

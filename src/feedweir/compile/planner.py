@@ -10,11 +10,19 @@ from datetime import datetime
 from typing import Any
 
 from feedweir.compile.plan_store import StoredPlan
-from feedweir.optimize.drift import Drift, InForce, ReplanPolicy, Standing, drift_of, in_force, reason_to_wait
-from feedweir.optimize.live_plan import LivePlan
-from feedweir.optimize.source_plans import Asked, PlannedSource, asked_of_sources, planned_source
+from feedweir.optimize.filter_plans.drift import (
+    Drift,
+    InForce,
+    ReplanPolicy,
+    Standing,
+    drift_of,
+    in_force,
+    reason_to_wait,
+)
+from feedweir.optimize.filter_plans.live_plan import LivePlan
+from feedweir.optimize.filter_plans.source_plans import Asked, PlannedSource, asked_of_sources, planned_source
+from feedweir.optimize.filter_plans.work_model import PRICES, seconds_of
 from feedweir.optimize.statistics import SourceStatistics
-from feedweir.optimize.work_model import PRICES, seconds_of
 from feedweir.plan.predicates import TRUE, Predicate
 from feedweir.plan.query import Query
 

@@ -28,6 +28,7 @@ import pyarrow.compute as pc
 from feedweir.compile.compiled_plans import Reading, read
 from feedweir.items.gc_pause import gc_paused
 from feedweir.language.defined_names import Defined, DefinedNames, Stated
+from feedweir.plan.vocabularies import VOCABULARY
 
 Progress: TypeAlias = Callable[[int, int], None]
 ReadShare: TypeAlias = Callable[[Sequence[int]], Reading]
@@ -201,6 +202,10 @@ class _Given(DefinedNames):
 
     def all_names(self) -> Iterable[str]:
         return self._places
+
+    def _vocabularies(self) -> Iterable[Stated]:
+        statements = pc.starts_with(self._table.column("statement"), VOCABULARY)
+        return self.rows(np.flatnonzero(np.asarray(statements)).tolist())
 
     @cached_property
     def _sources(self) -> dict[str, int]:

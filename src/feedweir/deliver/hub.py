@@ -120,7 +120,7 @@ def _lease_s(text: str) -> int:
 
 
 def _with_query(url: str, query: dict[str, str]) -> str:
-    """The callback keeps the query that it has."""
+    """The query that the callback already has stays."""
     parts = urlsplit(url)
     added = "&".join(filter(None, (parts.query, urlencode(query))))
     return urlunsplit((parts.scheme, parts.netloc, parts.path, added, ""))

@@ -356,6 +356,17 @@ class Store:
         seq, source, identity = (table.column(name).to_pylist() for name in ("seq", "source", "identity"))
         return dict(zip(seq, item_keys(zip(source, identity, strict=True)).tolist(), strict=True))
 
+    def versions_at(self, seqs: Sequence[int]) -> dict[int, int]:
+        """By number the version of the definitions that an item was matched against; 0 when that is not known."""
+        found = dict.fromkeys(seqs, 0)
+        for manifest, some in _by_manifest(self.manifests(), sorted(found)):
+            if manifest.batches == 1 or manifest.versions:
+                found |= {
+                    seq: next(version for upto, version in manifest.steps if segment_of(seq) <= upto)
+                    for seq in some
+                }
+        return found
+
     def revisions(self, source: str, identity: str) -> list[Item]:
         """All stored revisions of an item, in the order of the stream."""
         wanted = (pc.field("source") == source) & (pc.field("identity") == identity)

@@ -42,8 +42,8 @@ from feedweir.match import (
 from feedweir.match.index.filter_forest import SourceTree
 from feedweir.match.index.query_formulas import Progress
 from feedweir.match.sets.set_versions import segments_of
-from feedweir.plan.columns import QueryTable, in_order
 from feedweir.plan.query import Query
+from feedweir.plan.query_columns import QueryTable, in_order
 from feedweir.storage import ObjectPath, Place, below, listed, own_place, replacing
 from feedweir.storage.folders import fetch_folder, put_folder
 

@@ -67,11 +67,11 @@ class Archive:
         self.catalog = catalog
         self.clock = clock
         self.retention = retention
-        """How much of the logs is kept; what is beyond it is removed when they are tidied."""
+        """How much of the logs is retained; the rest is removed when they are tidied."""
         self.allowance = allowance
         """What reading one document may cost."""
         self.keeps_tables = tables
-        """Whether the logs are kept as open tables, too."""
+        """Whether the logs are also written as open tables."""
         self.log = LandingLog(directory.landing)
         self.store = Store(directory.root)
         self.quarantine = Quarantine(directory.quarantine)
@@ -127,7 +127,7 @@ class Archive:
         return self.feed_views.newest(self.catalog.feeds.named(feed).id, limit)
 
     def retained(self) -> dict[str, str]:
-        """For each log what is kept and what was deleted."""
+        """For each log what is stored and what was deleted."""
         return retention_report(self.store, self.log, self.retention, self._surplus())
 
     def remove_surplus(self) -> None:

@@ -16,12 +16,12 @@ from typing import Self, TypeAlias
 
 from feedweir import __version__
 from feedweir.acquire.fetch.crawl import CrawlOptions
-from feedweir.acquire.fetch.exchange import Agent
 from feedweir.acquire.fetch.fetch_loop import FetchLoop, Opening, Poller, rules_of
 from feedweir.acquire.fetch.hosts import HostLedger, HostRules
+from feedweir.acquire.fetch.transport import Agent
 from feedweir.acquire.intake import Intake
 from feedweir.acquire.refresh.request_budget import Budget
-from feedweir.acquire.refresh.stored_state import SourceMemory
+from feedweir.acquire.refresh.source_state import SourceMemory
 from feedweir.acquire.websub.leases import Leases
 from feedweir.config import Settings
 from feedweir.deliver.delivery_admin import DeliveryAdmin, link_secret
@@ -86,13 +86,13 @@ class Variations:
 
     engine: Engine = on_spark
     hosts: HostRules | None = None
-    """How politely hosts are asked; None is what the settings say."""
+    """The limits for requests to a host; None for those in the settings."""
     sender: SenderOptions = field(default_factory=SenderOptions)
     retries: Mapping[str, RetryPolicy] | None = None
-    """By channel; None is what each channel says."""
+    """By channel; None for each channel's default."""
     posts_per_host: int = 8
     keep_alive_s: float = 15.0
-    """How long a stream of events is silent before it says that it is still there."""
+    """How long a stream of events is silent before a keep-alive is sent."""
 
 
 class Installation:

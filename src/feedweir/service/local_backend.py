@@ -70,7 +70,9 @@ class LocalBackend:
         waiting, share = self._meter.backlog().waiting_bytes, self._meter.pressure().fetch_share
         return (
             _measure("feedweir_bytes_waiting", "The same in bytes, compressed.", "gauge", waiting),
-            _measure("feedweir_fetch_share", "1 unless too much waits: then fetching slows.", "gauge", share),
+            _measure(
+                "feedweir_fetch_share", "1 at full speed; less while many documents wait.", "gauge", share
+            ),
         )
 
     def _stalled(self) -> Measure:

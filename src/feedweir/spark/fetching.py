@@ -22,7 +22,10 @@ from pyspark.sql import SparkSession
 from feedweir.acquire.fetch.addresses import AddressRule
 from feedweir.acquire.fetch.aiohttp_transport import AiohttpTransport
 from feedweir.acquire.fetch.crawl import Crawler, CrawlOptions, CrawlReport, choose, hosts_of, share_of
-from feedweir.acquire.fetch.exchange import (
+from feedweir.acquire.fetch.fetcher import Fetcher
+from feedweir.acquire.fetch.hosts import HostLedger, HostRules
+from feedweir.acquire.fetch.http_rules import host_of
+from feedweir.acquire.fetch.transport import (
     Agent,
     Exchange,
     Failed,
@@ -33,9 +36,6 @@ from feedweir.acquire.fetch.exchange import (
     Transport,
     TransportError,
 )
-from feedweir.acquire.fetch.fetcher import Fetcher
-from feedweir.acquire.fetch.hosts import HostLedger, HostRules
-from feedweir.acquire.fetch.http_rules import host_of
 from feedweir.acquire.refresh.request_budget import Budget, Spending
 from feedweir.acquire.refresh.source_history import History
 from feedweir.acquire.refresh.source_state import SourceState

@@ -29,7 +29,7 @@ from obstore.exceptions import (
 from obstore.store import MemoryStore, from_url
 
 from feedweir.errors import StorageError
-from feedweir.kernels.files import chosen_place, temporary_place
+from feedweir.kernels.kernel_files import chosen_place, temporary_place
 from feedweir.storage.fetched import MOST_BYTES, FetchedFiles
 from feedweir.storage.object_path import StoreAddress
 

@@ -14,10 +14,10 @@ from typing import Any, Protocol
 from feedweir.acquire.fetch.addresses import AddressRule
 from feedweir.acquire.fetch.aiohttp_transport import AiohttpTransport
 from feedweir.acquire.fetch.crawl import Crawler, CrawlOptions, CrawlReport, failures_of
-from feedweir.acquire.fetch.exchange import Agent, Changed, FetchResult, Unchanged
 from feedweir.acquire.fetch.fetcher import Fetcher
 from feedweir.acquire.fetch.hosts import HostLedger, HostRules
 from feedweir.acquire.fetch.http_rules import host_of
+from feedweir.acquire.fetch.transport import Agent, Changed, FetchResult, Unchanged
 from feedweir.acquire.refresh.controller import RefreshController, rules_of
 from feedweir.acquire.refresh.refresh_rules import (
     RefreshRules,
@@ -29,10 +29,8 @@ from feedweir.acquire.refresh.refresh_rules import (
 )
 from feedweir.acquire.refresh.request_budget import Spending
 from feedweir.acquire.refresh.source_history import poll_before
-from feedweir.acquire.refresh.source_state import SourceState
-from feedweir.acquire.refresh.stored_state import SourceMemory, saved, state_of
-from feedweir.acquire.websub.lease_records import hub_by_hand, hubs_in
-from feedweir.acquire.websub.leases import Leases
+from feedweir.acquire.refresh.source_state import SourceMemory, SourceState, saved, state_of
+from feedweir.acquire.websub.leases import Leases, hub_by_hand, hubs_in
 from feedweir.acquire.websub.subscriber import Hub, NamedBy
 from feedweir.catalog import Catalog, Failure, FetchState, SourceRecord
 from feedweir.errors import FeedweirError
@@ -183,7 +181,7 @@ class FetchLoop(Loop):
         self._controller.save(self._ledger, self._clock(), is_last=True)
 
     async def _tend_leases(self) -> None:
-        """Hubs are asked beside the fetching, so that a slow one delays nothing."""
+        """Hubs are contacted in a thread of their own, so that a slow one delays no fetch."""
         while self._leases:
             try:
                 if self._leases.is_due():
@@ -226,7 +224,7 @@ class FetchLoop(Loop):
         return len(report.results)
 
     def _slowed(self, poller: Poller, due: list[SourceState], now: datetime) -> list[SourceState]:
-        """Ask for less while too much waits to be published: what was not asked for stays due."""
+        """Fetch fewer sources while too much waits to be published; the others stay due."""
         share = self._pressure().fetch_share
         if share >= 1:
             return due

@@ -70,7 +70,7 @@ def read_feed(
 
 
 def _is_anything(document: FeedText) -> bool:
-    """Everything else is taken for XML, whose reader also recognises what is often mistaken for it."""
+    """Everything else is read as XML; that reader also recognises what is often mistaken for a feed."""
     return True
 
 

@@ -52,7 +52,7 @@ def identified(feed: Feed, path: str) -> Feed:
         feed.entries.guid[place] = found or feed.entries.guid[place]
         missing += not found
     entries = "1 entry has" if missing == 1 else f"{missing} entries have"
-    return feed.warned(f"{entries} nothing at {path}, where their ids should be" if missing else "")
+    return feed.warned(f"{entries} no id at {path}" if missing else "")
 
 
 def id_in(raw: str, path: str) -> str:

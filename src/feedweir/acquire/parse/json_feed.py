@@ -36,7 +36,9 @@ def read_json_feed(document: FeedText) -> Feed:
     items = [item for item in _list(value.get("items")) if isinstance(item, dict)]
     kept = items[:most]
     warnings = (
-        () if len(kept) == len(items) else (f"the document has {len(items)} entries: only {most} are kept",)
+        ()
+        if len(kept) == len(items)
+        else (f"the document has {len(items)} entries: only the first {most} are read",)
     )
     base = document.url or _text(value.get("home_page_url"))
     entries = entries_of([_entry(item, base) for item in kept])

@@ -154,7 +154,7 @@ class ParseProcess:
 
 
 def _after(portion: _Portion, ended: _Ended, stopped: list[Stopped]) -> list[_Portion]:
-    """What remains to be read of a portion in which the process ended; documents that are given up are noted."""
+    """The rest of a portion in which the process ended; documents that will not be tried again are recorded."""
     documents, row, attempts = portion.documents, ended.row, portion.attempts + 1
     count = len(documents)
     if count == 1:

@@ -1,5 +1,5 @@
 """Changes of RDF as Wikidata streams them (`rdf-streaming-updater.mutation`): an item for each, with the triples that
-were added, and those that were deleted under properties of their own (`items.rdf_changes`)."""
+were added, and those that were deleted under properties of their own (`items.rdf_values`)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from feedweir.acquire.parse.rdf_graphs import distinct, graphs_of, rdf_type_of
 from feedweir.acquire.parse.rdf_items import raw_of
 from feedweir.errors import DocumentError
 from feedweir.items.model import FeedDescription
-from feedweir.items.rdf_changes import DELETED, OPERATION
 from feedweir.items.rdf_terms import is_iri
+from feedweir.items.rdf_values import DELETED, OPERATION
 from feedweir.text.dates import epoch_us
 
 _ADDED = ("rdf_added_data", "rdf_linked_shared_data")
@@ -48,7 +48,7 @@ def read_rdf_changes(document: FeedText) -> Feed:
     kept = changes[: document.max_items]
     warnings: list[str] = []
     if len(kept) < len(changes):
-        warnings.append(f"the document has {len(changes)} entries: only {len(kept)} are kept")
+        warnings.append(f"the document has {len(changes)} entries: only the first {len(kept)} are read")
     entries = [_entry(change, warnings) for change in kept]
     return Feed(FeedDescription(link=document.url), entries_of(entries), (), tuple(dict.fromkeys(warnings)))
 

@@ -1,5 +1,5 @@
 """RDF documents as feeds: an item for the whole default graph and for each named graph; or, cut by `per subject` or
-`per TYPE`, an item for each thing that is described.
+`per TYPE`, an item for each thing that is described. A vocabulary is one item, with what it says is below what.
 
 What is said of a blank node belongs to whoever refers to it. Per type, an item has everything that can be reached from
 its subject, up to other subjects of the type.
@@ -21,6 +21,7 @@ from feedweir.acquire.parse.canonical import rdf_digest
 from feedweir.acquire.parse.entries import NOTHING, Entries, Feed, FeedText, entries_of
 from feedweir.acquire.parse.other_documents import feed_of_document, plain_xml
 from feedweir.acquire.parse.rdf_graphs import RDF_XML, distinct, graphs_of, rdf_type_of
+from feedweir.acquire.parse.rdf_vocabulary import VOCABULARY, said_below
 from feedweir.errors import DocumentError
 from feedweir.items.model import FeedDescription
 from feedweir.items.namespaces import NAMESPACES
@@ -32,6 +33,8 @@ Triples: TypeAlias = Sequence[pyoxigraph.Triple]
 _Subject: TypeAlias = pyoxigraph.NamedNode | pyoxigraph.BlankNode
 
 PER_SUBJECT = "subject"
+_VOCABULARY = "urn:feedweir:vocabulary"
+"""What a vocabulary goes by that is only pushed."""
 _MOST_IN_ITEM = 10_000
 """Triples, so that what many refer to is not written into each of them without end."""
 _MOST_UNCUT = 100_000
@@ -102,7 +105,10 @@ def read_rdf(document: FeedText) -> Feed:
     kind = kind or (RDF_XML if is_rdf_xml(document.text) else "application/ld+json")
     text = plain_xml(document.text) if kind == RDF_XML else document.text
     found = graphs_of(text, kind, document.url)
-    cuts = list(_cuts(found.graphs, document.cut))
+    if document.cut == VOCABULARY:
+        cuts = [_Cut(said_below(found.graphs.values()), None, document.url or _VOCABULARY)]
+    else:
+        cuts = list(_cuts(found.graphs, document.cut))
     if not cuts:
         what = f"nothing of <{document.cut}>" if document.cut not in ("", PER_SUBJECT) else "no triple"
         raise DocumentError(f"the document contains {what}")
@@ -111,7 +117,7 @@ def read_rdf(document: FeedText) -> Feed:
     if any(document.cut and len(cut.triples) == _MOST_IN_ITEM for cut in kept):
         warnings += (f"of an entry {_MOST_IN_ITEM:,} triples are kept, and the rest is left out",)
     if len(kept) < len(cuts):
-        warnings += (f"the document has {len(cuts)} entries: only {len(kept)} are kept",)
+        warnings += (f"the document has {len(cuts)} entries: only the first {len(kept)} are read",)
     return Feed(FeedDescription(link=document.url), _entries(kept, document), (), warnings)
 
 

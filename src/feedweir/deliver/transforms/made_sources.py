@@ -153,8 +153,8 @@ class Materialiser:
 
 def _out_of_time() -> DeliveryError:
     return DeliveryError(
-        f"items of a batch are missing: all stylesheets of sources together took more than {TOGETHER_S:.0f} "
-        "seconds for it",
+        f"items of a batch were left out: the stylesheets of all sources together took more than "
+        f"{TOGETHER_S:.0f} seconds",
         hint="make the slow stylesheets faster, or drop the sources that use them",
     )
 

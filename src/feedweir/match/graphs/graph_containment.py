@@ -38,7 +38,7 @@ from feedweir.match.graphs.graph_set import (
 from feedweir.match.graphs.join_kernels import AT_LEAST, AT_MOST, EQUAL, LESS, MOMENT, MORE, NUMBER, TEXT
 from feedweir.match.graphs.part_users import PartUsers
 from feedweir.match.graphs.triple_batches import TripleBatch
-from feedweir.match.graphs.triple_kernels import BLANK, IRI, LITERAL, Terms
+from feedweir.match.graphs.triple_kernels import BLANK, IRI, LITERAL, Terms, constants_of_atoms
 from feedweir.match.meaning.term_tests import keeps
 from feedweir.match.words.dictionary import entries_of_strings, string_at
 from feedweir.plan.predicates import (
@@ -128,13 +128,13 @@ def frozen_patterns(index: PatternIndex) -> FrozenPatterns:
     n_constants = len(graphs.constants.kinds)
     first_variable = n_constants + np.concatenate([[0], np.cumsum(counts)])
     atom = shapes.atoms[at].astype(np.int64)
-    is_condition = atom >= len(atoms.masks)
+    is_condition = atom >= len(atoms.keys)
     if is_condition.any():
         bases = np.array([base for base, _ in graphs.conditions], np.int64)
-        atom[is_condition] = bases[atom[is_condition] - len(atoms.masks)]
+        atom[is_condition] = bases[atom[is_condition] - len(atoms.keys)]
     owner = np.repeat(np.arange(len(parts)), lengths)
     variables = shapes.variables[at].astype(np.int64)
-    constants = np.stack([atoms.subjects[atom], atoms.predicates[atom], atoms.objects[atom]], axis=1)
+    constants = constants_of_atoms(atoms.keys[atom])
     triples = np.where(variables >= 0, first_variable[owner][:, None] + variables, constants)
     is_several = (variables < 0) & np.isin(np.append(graphs.constants.kinds, -1)[constants], (TEXTS, NUMBERS))
     own = constants[is_several]

@@ -43,6 +43,7 @@ from feedweir.match.graphs.triple_kernels import (
     Atoms,
     Names,
     Terms,
+    constants_of_atoms,
     hits_of_rows,
     names_of_terms,
     places_of_texts,
@@ -114,7 +115,6 @@ class _Workroom:
         if room is None or self.next_row + n_rows >= _LAST_ROW:
             room = Room(
                 np.full(n_atoms, -1, np.int32),
-                np.zeros(n_atoms, np.int32),
                 np.full(n_terms, -1, np.int32),
                 np.full(n_parts, -1, np.int32),
             )
@@ -209,7 +209,7 @@ class GraphSet:
             statement = Statement(Node("blank", ""), Node("iri", predicate), Node("blank", ""))
             _, names = self.names_of(batch_of_statements([[statement]]))
             has_open = bool((self.masks & IN_PREDICATE == 0).any())
-            self._wanted[predicate] = has_open or bool(np.isin(names, self.atoms.predicates).any())
+            self._wanted[predicate] = has_open or bool(np.isin(names, self.atoms.keys[:, 1]).any())
         return self._wanted[predicate]
 
     @cached_property
@@ -302,7 +302,7 @@ class GraphSet:
                 if all(
                     is_kept(test, int(columns[place][triple])) for place, test in self.conditions[number][1]
                 ):
-                    more.append((int(rows[hit]), len(self.atoms.masks) + number, triple))
+                    more.append((int(rows[hit]), len(self.atoms.keys) + number, triple))
         if not more:
             return hit_ptr, hit_atoms, hit_triples
         added = np.array(more, np.int64)
@@ -369,12 +369,12 @@ class GraphSet:
         held: list[GraphConstraint] = []
         for at in range(int(shapes.starts[shape]), int(shapes.starts[shape + 1])):
             atom, variables = int(shapes.atoms[at]), shapes.variables[at].tolist()
-            if atom >= len(self.atoms.masks):
-                atom, tests = self.conditions[atom - len(self.atoms.masks)]
+            if atom >= len(self.atoms.keys):
+                atom, tests = self.conditions[atom - len(self.atoms.keys)]
                 held += [about(self.tests[test], str(variables[place])) for place, test in tests]
-            constants = (self.atoms.subjects[atom], self.atoms.predicates[atom], self.atoms.objects[atom])
+            (constants,) = constants_of_atoms(self.atoms.keys[atom : atom + 1]).tolist()
             terms = (
-                Variable(str(v)) if v >= 0 else self._constant(int(c))
+                Variable(str(v)) if v >= 0 else self._constant(c)
                 for v, c in zip(variables, constants, strict=True)
             )
             triples[Triple(*terms)] = None

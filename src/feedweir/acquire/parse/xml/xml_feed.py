@@ -103,9 +103,9 @@ def _kept(
     warnings: list[str] = []
     if closed_entries is not None and closed_entries < len(entries):
         entries = entries[:closed_entries]
-        warnings.append("the document is cut off: its last entry was left out")
+        warnings.append("the document is truncated: its last entry was left out")
     if len(entries) > max_items:
-        warnings.append(f"the document has {len(entries)} entries: only the first {max_items} are kept")
+        warnings.append(f"the document has {len(entries)} entries: only the first {max_items} are read")
         entries = entries[:max_items]
     return entries, tuple(warnings)
 
