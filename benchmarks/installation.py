@@ -3,8 +3,8 @@
 Everything is made by statements, pushed as documents and read back from what was published. `start_s` is from starting
 the process with a compiled set to the first item published; `add_…_s` from a statement to a set in force that has it;
 `after_idle_s` is the batch after a silence; `growth` compares the time of the last batches with that of early ones, by
-the processor time of all processes; `busy_stream_skew` is the largest share of history of any group of joins by the
-mean over 16. The results of some joins are compared with what the items say (`lost`, `doubled`); the process is killed
+the processor time of all processes; `busy_stream_skew` is the largest of 16 slices of the busy stream's values by their
+mean. The results of some joins are compared with what the items say (`lost`, `doubled`); the process is killed
 between batches.
 """
 
@@ -19,9 +19,14 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from benchmarks._join_world import JoinSpec, World, documents, expected_pairs, joins, keyword_feeds
 from benchmarks._running import ROOT, Installation, waited
+from feedweir.join.patterns.scope import ValueSlice
 from feedweir.logs.directory import current_version
+from feedweir.logs.files import open_arrow
 from feedweir.service.installation import Weir
 
 _LIMIT_S = 1_800.0
@@ -197,11 +202,18 @@ def _cpu_s(house: Installation) -> dict[int, float]:
 
 
 def _skew(directory: Path) -> float:
-    sizes = [
-        sum(path.stat().st_size for path in folder.rglob("*.arrow"))
+    """Of the rows of the fullest shard's history, those of the largest of 16 slices by the mean."""
+    rows = [
+        sum((_rows_by_slice(path) for path in folder.rglob("*.rows.arrow")), np.zeros(_GROUPS, np.int64))
         for folder in (directory / "joins").iterdir()
     ]
-    return round(max(sizes, default=0) / max(sum(sizes) / _GROUPS, 1), 2)
+    fullest = max(rows, key=lambda one: int(one.sum()))
+    return round(float(fullest.max() / max(fullest.mean(), 1)), 2)
+
+
+def _rows_by_slice(path: Path) -> NDArray[np.int64]:
+    values = open_arrow(path)["value"].combine_chunks().to_numpy()
+    return np.array([ValueSlice(number, _GROUPS).has(values).sum() for number in range(_GROUPS)], np.int64)
 
 
 def _compared(directory: Path, world: World, specs: list[JoinSpec]) -> dict[str, float]:

@@ -70,6 +70,8 @@ class Settings:
     """Whether the logs are also written as Delta tables, for Spark, DuckDB, Polars and others to read."""
     batch_bytes: int = 16 << 20
     """The most compressed bytes of documents in one batch."""
+    batch_seconds: float = 30.0
+    """How long a batch should take: when batches take longer they become smaller; 0 is as long as they may."""
     backlog_bytes: int = 1 << 30
     """How many compressed bytes of documents may wait to be published: fetching slows from half of that on, and then
     pushing clients are asked to wait. 0 is no limit."""

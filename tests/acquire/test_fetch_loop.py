@@ -90,7 +90,7 @@ def fetch_all(loop: FetchLoop, clock: Clock) -> int:
 def run(weir: Weir, loop: FetchLoop) -> None:
     def commit(manifest: Manifest) -> None:
         weir.commit(manifest)
-        loop.learn(manifest)
+        loop.learn(manifest.sources)
 
     weir.refresh_set()
     LocalRunner(weir.directory, commit).run_available()

@@ -61,7 +61,7 @@ class House:
     def digest(self) -> None:
         def commit(manifest: Manifest) -> None:
             self.weir.commit(manifest)
-            self.loop.learn(manifest)
+            self.loop.learn(manifest.sources)
 
         self.weir.refresh_set()
         LocalRunner(self.weir.directory, commit).run_available()

@@ -88,7 +88,7 @@ class House:
         def commit(manifest: Manifest) -> None:
             self.weir.commit(manifest)
             if loop:
-                loop.learn(manifest)
+                loop.learn(manifest.sources)
 
         self.weir.refresh_set()
         LocalRunner(self.weir.directory, commit).run_available()

@@ -82,7 +82,7 @@ def digest(weir: Weir, loop: FetchLoop) -> None:
 
     def commit(manifest: Manifest) -> None:
         weir.commit(manifest)
-        loop.learn(manifest)
+        loop.learn(manifest.sources)
 
     weir.refresh_set()
     LocalRunner(weir.directory, commit).run_available()

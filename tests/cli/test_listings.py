@@ -85,7 +85,7 @@ def test_status_says_what_too_large_a_backlog_does(
         weir.push("Post", b"<rss version='2.0'><channel><item><guid>9</guid></item></channel></rss>")
     assert fact(newsroom, "slowed") is None
     monkeypatch.setenv("FEEDWEIR_BACKLOG_BYTES", "100")
-    assert fact(newsroom, "slowed") == "pushes are told to wait, and nothing is fetched"
+    assert fact(newsroom, "slowed") == "pushing clients are asked to wait, and nothing is fetched"
 
 
 def test_what_waits_for_too_long_stands_still_and_status_says_so_by_its_exit_code(

@@ -157,7 +157,7 @@ def test_q1_and_q2_are_satisfied_by_the_two_documents_and_q3_is_not() -> None:
     ]
     state = states["level0"]
     assert state.sequence(np.array([0, 1]))[0].tolist() == [1, 2]
-    assert [state.time_of(0), state.time_of(1)] == [10, 20]
+    assert state.times(np.array([0, 1])).tolist() == [10, 20]
 
 
 def test_a_pair_outside_the_window_of_one_query_is_inside_that_of_another() -> None:

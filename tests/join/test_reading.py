@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
+from functools import reduce
 
 import numpy as np
 from hypothesis import given, settings
@@ -11,9 +13,11 @@ from lxml import etree
 from feedweir.items.string_keys import NO_VALUE, keys_of, stable_number
 from feedweir.join.patterns.binding_rows import Texts, intake, no_rows
 from feedweir.join.patterns.inner_results import Derived
+from feedweir.join.patterns.level_history import Compositions
 from feedweir.join.patterns.level_input import DocumentBatch, inner_rows, input_of, joined_texts, segment_of
 from feedweir.join.patterns.pattern_set import Level, compile_patterns
 from feedweir.join.patterns.variables import PatternQuery, result_variable
+from feedweir.join.ragged import Ragged
 from feedweir.match.trees import compile_trees
 from feedweir.plan.nodes import Block, PatternJoin, Source, TimeSpan
 from feedweir.plan.predicates import PatternNode, TreePattern
@@ -85,7 +89,30 @@ def upper_level() -> tuple[Level, str]:
 
 
 def derived(stream: str, seq: int, sub: int, *, text: str = "v", keys: tuple[int, int] = (0, 0)) -> Derived:
-    return Derived(stream, seq, sub, seq * 10, (seq - 1, seq), ("a", "b"), (keys, keys), (text, text))
+    column = np.array([seq], np.int64)
+    return Derived(
+        np.zeros(1, np.int32),
+        column,
+        np.array([sub], np.int64),
+        column * 10,
+        Ragged.of([(seq - 1, seq)]),
+        np.array([[keys, keys]], np.int64),
+        np.array([[text, text]], object),
+        (stream,),
+        (("a", "b"),),
+    )
+
+
+def derived_after(*parts: Derived) -> Derived:
+    """Several, of which those of one stream are one part of the whole."""
+    names = tuple(dict.fromkeys(part.streams[0] for part in parts))
+    together = reduce(Derived.joined, parts)
+    places = np.array([names.index(part.streams[0]) for part in parts], np.int32)
+    return replace(together, stream=places, streams=names, names=(("a", "b"),) * len(names))
+
+
+def rows_of(made: Compositions) -> dict[int, tuple[int, ...]]:
+    return dict(zip(made.number.tolist(), map(tuple, made.items.padded(-1).tolist()), strict=True))
 
 
 def batch(seqs: list[int], streams: dict[str, list[int]]) -> DocumentBatch:
@@ -98,13 +125,15 @@ def batch(seqs: list[int], streams: dict[str, list[int]]) -> DocumentBatch:
 def test_a_level_reads_its_streams_and_what_joins_below_made_in_the_order_of_the_stream() -> None:
     level, made = upper_level()
     given_batch = batch([5, 6, 7], {"source U": [0, 2], "source S": [1]})
-    given = input_of(level, given_batch, [derived(made, 6, 1), derived("join 9", 6, 2), derived(made, 5, 1)])
+    given = input_of(
+        level, given_batch, derived_after(derived(made, 6, 1), derived("join 9", 6, 2), derived(made, 5, 1))
+    )
     assert given.seq.tolist() == [5, 5, 6, 7]
     assert given.base.tolist() == [0, -1, -1, 2]
-    assert [one is not None for one in given.derived] == [False, True, True, False]
+    assert (given.inner >= 0).tolist() == [False, True, True, False]
     assert given.members["source U"].tolist() == [True, False, False, True]
     assert given.members[made].tolist() == [False, True, True, False]
-    assert given.made_of(100) == {101: (4, 5), 102: (5, 6)}
+    assert rows_of(given.made_of(100)) == {101: (4, 5), 102: (5, 6)}
 
 
 def test_documents_that_are_called_otherwise_say_what_they_are() -> None:
@@ -113,19 +142,19 @@ def test_documents_that_are_called_otherwise_say_what_they_are() -> None:
     named = DocumentBatch(
         plain.seq, plain.time_us, plain.members, plain.witnesses, np.array([0, 1]), np.array([5, -77])
     )
-    assert input_of(level, named, ()).made_of(10) == {11: (-77,)}
+    assert rows_of(input_of(level, named).made_of(10)) == {11: (-77,)}
 
 
 def test_a_segment_holds_what_was_read_under_numbers_that_go_on() -> None:
     level, made = upper_level()
-    given = input_of(level, batch([5, 6], {"source U": [1]}), [derived(made, 5, 3)])
+    given = input_of(level, batch([5, 6], {"source U": [1]}), derived(made, 5, 3))
     texts = Texts(np.array([41]), np.array([2], np.int32), ["x"])
     found = segment_of(level, 8, given, no_rows(1), texts, 40)
     assert (found.first, found.last) == (8, 8)
     assert found.number.tolist() == [40, 41]
     assert found.seq.tolist() == [5, 6]
     assert found.sub.tolist() == [3, 0]
-    assert found.derived == {40: (4, 5)}
+    assert rows_of(found.derived) == {40: (4, 5)}
     members = set(zip(found.member_stream.tolist(), found.member_number.tolist(), strict=True))
     assert members == {(stable_number(made), 40), (stable_number("source U"), 41)}
 
@@ -133,8 +162,8 @@ def test_a_segment_holds_what_was_read_under_numbers_that_go_on() -> None:
 def test_results_of_an_inner_join_bind_each_variable_once_below_one_root() -> None:
     level, made = upper_level()
     known = keys_of(["v"])
-    inner = [(2, derived(made, 5, 1)), (3, derived(made, 6, 1, keys=(8, 9)))]
-    numbers = np.arange(40, 44, dtype=np.int64)
+    inner = derived_after(derived(made, 5, 1), derived(made, 6, 1, keys=(8, 9)))
+    numbers = np.array([42, 43], np.int64)
     rows, texts = inner_rows(level, inner, numbers, numbers * 10)
     wanted = {result_variable(made, name).number for name in ("a", "b")} & {
         one.number for one in level.variables

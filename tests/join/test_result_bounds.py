@@ -25,6 +25,7 @@ from feedweir.join.window_bounds import JoinBounds
 from feedweir.plan.nodes import Block, LastItems, PatternJoin, Source, TimeSpan, WindowSpec
 from feedweir.plan.predicates import PatternNode, TreePattern
 from feedweir.service.installation import Weir
+from tests.join.divided import DividedReplay
 from tests.join.test_join_feeds import FLOOD, START, STATEMENTS, cut, published, run, told
 
 HOUR = timedelta(hours=1)
@@ -75,14 +76,15 @@ def streams(draw: st.DrawFn) -> list[Item]:
 
 
 def shown(
-    joins: StoredJoins, items: Sequence[Item], size: int, *, most: int, bounds: JoinBounds
+    joins: StoredJoins, items: Sequence[Item], size: int, *, most: int, bounds: JoinBounds, tasks: int = 1
 ) -> tuple[list[Row], set[tuple[int, int]], set[int]]:
     """(documents, elements, feeds that warn) of all batches."""
     rows: list[Row] = []
     elements: set[tuple[int, int]] = set()
     warned: set[int] = set()
     for shard in joins.shards:
-        replay = Replay(joins.compiled(shard, bounds, most_per_hour=most))
+        opened = [joins.compiled(shard, bounds, most_per_hour=most) for _ in range(3)]
+        replay = DividedReplay(opened[0], opened[1:], tasks) if tasks > 1 else Replay(opened[0])
         for first in range(0, len(items), size):
             some = items[first : first + size]
             seqs = np.array([item.seq for item in some], np.int64)
@@ -107,9 +109,9 @@ def test_bounds_strike_the_same_documents_however_the_stream_is_cut(
         whole, _, _ = shown(free, items, 1, most=PLENTY, bounds=JoinBounds())
         # The clock never passes an arrival, so that all hours count by themselves but those a day behind it.
         expected = _bounded(whole, items, most)
-        for size in (1, 3, 1000):
+        for size, tasks in ((1, 1), (3, 1), (1000, 1), (1, 3), (3, 16), (1000, 2)):
             bounds = JoinBounds(max_piece=piece)
-            rows, elements, warned = shown(joins, items, size, most=most, bounds=bounds)
+            rows, elements, warned = shown(joins, items, size, most=most, bounds=bounds, tasks=tasks)
             assert rows == expected
             assert elements == {row[:2] for row in expected}
             assert warned == {row[0] for row in whole if row not in expected}

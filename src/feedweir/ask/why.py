@@ -190,9 +190,9 @@ class _Explainer:
                 return Clause("not", is_true, parts=(self.predicate(part),))
             case _:
                 text, spans = format_predicate(predicate), tuple(self._spans(predicate))
-                return Clause(text, is_true, self._told(predicate) if is_true else "", spans)
+                return Clause(text, is_true, self._bindings(predicate) if is_true else "", spans)
 
-    def _told(self, predicate: Predicate) -> str:
+    def _bindings(self, predicate: Predicate) -> str:
         """What the variables are bound to that SELECT names."""
         bindings = selected_bindings(selecting(predicate), self.reading.item)
         return "; ".join(

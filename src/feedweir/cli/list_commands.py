@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from feedweir.cli.context import NEEDS_ATTENTION, Owner, context_of, owner_in, show_rows
-from feedweir.health.backpressure import Backlog, pressure_of, told
+from feedweir.health.backpressure import Backlog, in_words, pressure_of
 from feedweir.health.standstill import Signs, Verdict, judge
+from feedweir.logs.flow import flow_of, state_bytes
 
 if TYPE_CHECKING:
     from feedweir.config import Settings
@@ -80,11 +81,27 @@ def status(context: typer.Context, as_json: AsJson = False) -> None:
     with given.archive() as archive:
         signs = signs_from_outside(archive.directory.root, archive.log, archive.store)
         verdict = judge(signs, archive.clock(), bounds_in(given.settings()))
-        facts = {**_facts(archive, given.settings()), **_movement(signs, verdict)}
+        facts = {
+            **_facts(archive, given.settings()),
+            **_flow(archive, given.settings(), signs),
+            **_movement(signs, verdict),
+        }
     rows = [{"what": what, "value": value} for what, value in facts.items()]
     show_rows(rows, ("what", "value"), as_json=as_json)
     if verdict.troubles:
         raise typer.Exit(NEEDS_ATTENTION)
+
+
+def _flow(archive: Archive, settings: Settings, signs: Signs) -> dict[str, Any]:
+    flow = flow_of(archive.log, archive.store, signs.waiting_since, archive.clock())
+    wanted = f", about {settings.batch_seconds:g} s" if settings.batch_seconds else ""
+    return {
+        "documents waiting": flow.documents_waiting,
+        "seconds behind": round(flow.behind_s, 1),
+        "last batch": flow.sentence(),
+        "largest batch": f"{settings.batch_bytes:,} bytes{wanted}",
+        "bytes kept": state_bytes(archive.directory),
+    }
 
 
 def _movement(signs: Signs, verdict: Verdict) -> dict[str, Any]:
@@ -110,7 +127,7 @@ def _facts(archive: Archive, settings: Settings) -> dict[str, Any]:
         "landed segments": landed,
         "segments waiting": landed - published,
         "bytes waiting": backlog.waiting_bytes,
-        "slowed": told(pressure_of(backlog, settings.backlog_bytes)) or None,
+        "slowed": in_words(pressure_of(backlog, settings.backlog_bytes)) or None,
         "items": sum(manifest.item_count - manifest.items_removed for manifest in manifests),
         "elements": sum(manifest.element_count - manifest.elements_removed for manifest in manifests),
         **archive.retained(),

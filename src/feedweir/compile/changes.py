@@ -16,7 +16,7 @@ MOST_READ = 4 * MOST_CHANGED
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedFeeds:
     """Feeds whose meaning changed since a version, by id, and all definitions that the new meanings need."""
 
     version: int
@@ -28,7 +28,7 @@ class Changed:
     """Those, and what they read, at any depth; and the vocabularies."""
 
 
-def changes_of(catalog: Catalog, since: int, version: int) -> Changed | None:
+def changes_of(catalog: Catalog, since: int, version: int) -> ChangedFeeds | None:
     """What changed; None when everything should be compiled: too much has changed, or nothing that was defined."""
     with catalog.snapshot():
         return _changes_of(catalog, since, version)
@@ -46,7 +46,7 @@ def with_what_it_reads(catalog: Catalog, feed: str) -> tuple[FeedRecord, ...]:
     return tuple(found.values())
 
 
-def _changes_of(catalog: Catalog, since: int, version: int) -> Changed | None:
+def _changes_of(catalog: Catalog, since: int, version: int) -> ChangedFeeds | None:
     if version < since or catalog.feeds.version() != version:
         return None
     found = catalog.feeds.changes_since(since, MOST_READ)
@@ -62,7 +62,7 @@ def _changes_of(catalog: Catalog, since: int, version: int) -> Changed | None:
     context = _with_what_they_read(catalog, concerned.values()) if concerned is not None else None
     if concerned is None or context is None:
         return None
-    return Changed(
+    return ChangedFeeds(
         version,
         frozenset({change.id for change in feeds} | {record.id for record in concerned.values()}),
         tuple(_definition(record) for record in concerned.values()),

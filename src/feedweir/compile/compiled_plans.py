@@ -39,7 +39,7 @@ _ATOMS = (Compare, Similar, References, Extends, SharesLink, TreePattern, GraphP
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class CompiledFeeds:
     """What some definitions say: queries in columns, joins over queries, and why the others cannot be compiled."""
 
     queries: pa.RecordBatch
@@ -47,7 +47,7 @@ class Reading:
     failures: tuple[tuple[str, str], ...]
 
 
-def read(definitions: Iterable[Defined], names: DefinedNames) -> Reading:
+def read(definitions: Iterable[Defined], names: DefinedNames) -> CompiledFeeds:
     """Every feed as queries or joins. One that cannot be compiled is reported, the rest goes on."""
     columns = Columns()
     joins: list[JoinFeed] = []
@@ -60,7 +60,7 @@ def read(definitions: Iterable[Defined], names: DefinedNames) -> Reading:
                 joins += _read_virtual(definition, names, columns)
         except FeedweirError as error:
             failures.append((definition.name, str(error)))
-    return Reading(columns.batch(), tuple(joins), tuple(failures))
+    return CompiledFeeds(columns.batch(), tuple(joins), tuple(failures))
 
 
 def _read_virtual(definition: Defined, names: DefinedNames, columns: Columns) -> tuple[JoinFeed, ...]:

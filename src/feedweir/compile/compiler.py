@@ -17,7 +17,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from feedweir.catalog import Catalog, Definition, Failure
-from feedweir.compile.changes import Changed, changes_of
+from feedweir.compile.changes import ChangedFeeds, changes_of
 from feedweir.compile.merges import Merges
 from feedweir.compile.recent_frequencies import RecentFrequencies
 from feedweir.compile.statement_shares import processes_for, read_all
@@ -170,7 +170,7 @@ def _changed(
     catalog: Catalog,
     sets: Place,
     since: int,
-    changed: Changed,
+    changed: ChangedFeeds,
     now: datetime,
     pinned: int | None,
     merges: Merges | None,

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from feedweir.catalog import Catalog
-from feedweir.compile.changes import Changed, changes_of, with_what_it_reads
+from feedweir.compile.changes import ChangedFeeds, changes_of, with_what_it_reads
 from feedweir.compile.compiler import compile_definitions
 from feedweir.errors import CompiledSetError
 from feedweir.join.stored.join_versions import StoredJoins, open_joins
@@ -151,12 +151,12 @@ _NOTHING: tuple[int, tuple[KnownSet, ...]] = (0, ())
 """Before the first definition."""
 
 
-def _unchanged(filters: Remembered, changed: Changed) -> Remembered:
+def _unchanged(filters: Remembered, changed: ChangedFeeds) -> Remembered:
     kept = {feed: one for feed, one in filters.items() if feed not in changed.keys}
     return kept if len(kept) < _MOST_REMEMBERED else {}
 
 
-def _with_changes(known: Sequence[KnownSet], changed: Changed) -> tuple[KnownSet, ...]:
+def _with_changes(known: Sequence[KnownSet], changed: ChangedFeeds) -> tuple[KnownSet, ...]:
     """The sets with one beside them for what has changed, which takes in pieces that are not much larger."""
     before = [replace(one, outdated=one.outdated | changed.keys) for one in known]
     wanted = frozenset(definition.id for definition in changed.definitions)

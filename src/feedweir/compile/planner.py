@@ -70,7 +70,7 @@ class _Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedPlan:
     """A source that waits for its plan."""
 
     asked: Asked
@@ -83,7 +83,7 @@ class MadePlan:
     planning_s: float
 
 
-def make_plan(wanted: Wanted, step: Callable[[], None]) -> MadePlan:
+def make_plan(wanted: WantedPlan, step: Callable[[], None]) -> MadePlan:
     """Thread-safe; `step` is called often and may raise an exception to stop."""
     return MadePlan(*_timed(lambda: LivePlan.made(wanted.asked, wanted.known, step)))
 
@@ -101,11 +101,11 @@ class Planner:
         self._most_s = most_s
         self._at_once = at_once
         self._kept: dict[str, _Kept] = {}
-        self._waiting: dict[str, Wanted] = {}
+        self._waiting: dict[str, WantedPlan] = {}
         self._queries = 0
 
     @property
-    def waiting(self) -> dict[str, Wanted]:
+    def waiting(self) -> dict[str, WantedPlan]:
         """Sources that are left to the index until their plan is taken over."""
         return dict(self._waiting)
 
@@ -123,7 +123,7 @@ class Planner:
         if len(asked) <= self._at_once or _changes(before, asked) <= self._at_once:
             return False
         self._kept.pop(source, None)
-        self._waiting[source] = Wanted(asked, known(source))
+        self._waiting[source] = WantedPlan(asked, known(source))
         return True
 
     def _keep_only(self, sources: Collection[str]) -> None:
@@ -160,7 +160,7 @@ class Planner:
             self._kept.pop(source, None)
             self._waiting.pop(source, None)
         elif source in self._waiting:
-            self._waiting[source] = Wanted(asked, known(source))
+            self._waiting[source] = WantedPlan(asked, known(source))
         elif not self._waits(source, asked, known):
             kept = self._kept.setdefault(source, _Kept(LivePlan(known(source)), now, 0.0, InForce(())))
             _change(kept.live, asked)

@@ -23,7 +23,7 @@ from feedweir.compile.plan_store import (
     save_plan,
     save_standings,
 )
-from feedweir.compile.planner import Known, MadePlan, Planner, Wanted, make_plan
+from feedweir.compile.planner import Known, MadePlan, Planner, WantedPlan, make_plan
 from feedweir.compile.statistics_intake import known_streams, statistics_of, take_in, weights_by_source
 from feedweir.join.stored.join_versions import open_joins
 from feedweir.logs.directory import DataDirectory, current_version
@@ -185,7 +185,7 @@ class Plans:
         return known
 
 
-def _left(wanted: Wanted) -> str:
+def _left(wanted: WantedPlan) -> str:
     return f"{len(wanted.asked):,} filters are found by the index until their plan is made beside it"
 
 
@@ -210,7 +210,7 @@ class PlanAhead:
         self._stop = threading.Event()
         self._made: dict[str, MadePlan] = {}
 
-    def begin(self, wanted: Mapping[str, Wanted]) -> None:
+    def begin(self, wanted: Mapping[str, WantedPlan]) -> None:
         """Make the plans of these sources, unless plans are being made or wait to be taken."""
         if wanted and self._thread is None:
             self._stop.clear()
@@ -235,7 +235,7 @@ class PlanAhead:
         self._stop.set()
         self.wait()
 
-    def _work(self, wanted: dict[str, Wanted]) -> None:
+    def _work(self, wanted: dict[str, WantedPlan]) -> None:
         for source in sorted(wanted):
             try:
                 self._made[source] = make_plan(wanted[source], _Stop(self._stop))

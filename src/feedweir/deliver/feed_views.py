@@ -18,9 +18,9 @@ from feedweir.deliver.pages.archive_pages import PAGE, archive_before, upto_edge
 from feedweir.deliver.partners import (
     Annotation,
     annotations_of,
-    bindings_told,
+    bindings_shown,
     may_name_variables,
-    patterns_told,
+    selecting_patterns,
 )
 from feedweir.deliver.render.view import EntryView, FeedKind, FeedSummary, FeedView
 from feedweir.errors import CatalogError
@@ -189,16 +189,16 @@ class FeedViews:
         """`feed` is where they are shown: entries come with what its joins found."""
         sources = self._sources(item.source for item in items)
         found = annotations_of(self._store, feed, items)
-        told = self._patterns_told(feed, items) if feed is not None and items else {}
+        told = self._patterns_of(feed, items) if feed is not None and items else {}
         return [
             replace(
                 _entry(item, sources.get(item.source), joined),
-                bindings=bindings_told(told[item.seq], item) if told.get(item.seq) else (),
+                bindings=bindings_shown(told[item.seq], item) if told.get(item.seq) else (),
             )
             for item, joined in zip(items, found, strict=True)
         ]
 
-    def _patterns_told(self, feed: int, items: Iterable[Item]) -> dict[int, tuple[GraphPattern, ...]]:
+    def _patterns_of(self, feed: int, items: Iterable[Item]) -> dict[int, tuple[GraphPattern, ...]]:
         """By item the patterns whose variables are told of it: those by which the feed was defined, and in the
         vocabularies that were known, when the item was matched. So what is told of an entry never changes."""
         wordings = self._catalog.feeds.wordings(feed)
@@ -212,7 +212,7 @@ class FeedViews:
         at = version or wordings[-1][0]
         known = [statement for since, statement in wordings if since <= at]
         vocabularies = self._catalog.feeds.beginning(VOCABULARY, at)
-        return patterns_told(
+        return selecting_patterns(
             known[-1] if known else wordings[0][1],
             tuple(one.statement for one in sorted(vocabularies, key=lambda one: one.name)),
         )

@@ -72,9 +72,9 @@ def _numbered(store: Store, seqs: Iterable[int]) -> dict[int, Item]:
 
 
 @lru_cache(maxsize=256)
-def patterns_told(statement: str, vocabularies: tuple[str, ...] = ()) -> tuple[GraphPattern, ...]:
-    """Those that a feed's definition names variables of, in its own conditions, as they are in vocabularies, which are
-    given by the statements that register them."""
+def selecting_patterns(statement: str, vocabularies: tuple[str, ...] = ()) -> tuple[GraphPattern, ...]:
+    """The patterns in a feed's own conditions whose variables its definition selects, with what registered
+    vocabularies add; these are given by their statements."""
     if not may_name_variables(statement):
         return ()
     # Imported where there is such a feed: lists read no statements.
@@ -96,7 +96,7 @@ def may_name_variables(statement: str) -> bool:
     return "select" in statement.lower()
 
 
-def bindings_told(patterns: tuple[GraphPattern, ...], item: Item) -> tuple[Bound, ...]:
+def bindings_shown(patterns: tuple[GraphPattern, ...], item: Item) -> tuple[Bound, ...]:
     """What their variables are bound to in an item."""
     from feedweir.match.meaning.graph_bindings import selected_bindings
 

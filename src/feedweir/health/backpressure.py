@@ -51,8 +51,8 @@ def _wait_s(backlog: Backlog, most_bytes: int) -> int:
     return math.ceil(min(max(wait_s, _AT_LEAST_S), _AT_MOST_S))
 
 
-def told(pressure: Pressure) -> str:
+def in_words(pressure: Pressure) -> str:
     """The pressure in words; empty without any."""
     if pressure.wait_s:
-        return "pushes are told to wait, and nothing is fetched"
+        return "pushing clients are asked to wait, and nothing is fetched"
     return f"fetching at {pressure.fetch_share:.0%}" if pressure.fetch_share < 1 else ""

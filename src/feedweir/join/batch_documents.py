@@ -115,6 +115,8 @@ class JoinInput:
     """The items of sources that were never seen before."""
     emit: Callable[[pa.Table, pa.Table], None] | None = None
     """Takes elements and documents in runs, when they are more than should be held."""
+    divided: Sequence[Longs] | None = None
+    """What other tasks found of the joins that are divided by value: rows (join, left, right) by place and number."""
 
 
 class BatchDocuments:

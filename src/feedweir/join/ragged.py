@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,7 +51,8 @@ class Growing:
 
 @dataclass(frozen=True, slots=True)
 class Ragged:
-    """Row r has data[ptr[r]:ptr[r + 1]], sorted, each once. Ordered text is an object array, all else numbers."""
+    """Row r has data[ptr[r]:ptr[r + 1]]; what annotation joins compare is sorted, each once. Ordered text is an object
+    array, all else numbers."""
 
     ptr: Longs
     data: NDArray[np.generic]
@@ -62,6 +64,29 @@ class Ragged:
 
     def __len__(self) -> int:
         return len(self.ptr) - 1
+
+    @staticmethod
+    def of(rows: Iterable[Sequence[int]]) -> Ragged:
+        """Rows of numbers."""
+        given = list(rows)
+        ptr = np.cumsum([0, *map(len, given)]).astype(np.int64)
+        return Ragged(ptr, np.array([one for row in given for one in row], np.int64))
+
+    def beside(self, other: Ragged) -> Ragged:
+        """Each row followed by the other's."""
+        ptr = self.ptr + other.ptr
+        data = np.empty(int(ptr[-1]), self.data.dtype)
+        middle = ptr[:-1] + np.diff(self.ptr)
+        data[ranges(ptr[:-1], middle)] = self.data
+        data[ranges(middle, ptr[1:])] = other.data
+        return Ragged(ptr, data)
+
+    def padded(self, fill: int) -> Longs:
+        """Rows of numbers as a matrix, as wide as the longest."""
+        sizes = np.diff(self.ptr)
+        found = np.full((len(self), int(sizes.max(initial=0))), fill, np.int64)
+        found[np.repeat(np.arange(len(self)), sizes), ranges(np.zeros_like(sizes), sizes)] = self.data
+        return found
 
     def joined(self, other: Ragged) -> Ragged:
         return Ragged(

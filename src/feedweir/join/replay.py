@@ -31,24 +31,34 @@ class Replay:
 
     def __init__(self, joins: JoinSet | CompiledJoins, store: Store | None = None) -> None:
         self.compiled = joins if isinstance(joins, CompiledJoins) else CompiledJoins(joins)
-        self._state = JoinState(PatternState(), WindowState())
+        self.state = JoinState(PatternState(), WindowState())
         self._store = store
         self._seen: list[pa.Table] = []
         self._found = _Found()
 
     def resume(self, state: JoinState) -> None:
         """Begin with this state; its items are in the store."""
-        self._state = state
+        self.state = state
 
     def step(self, batch: pa.RecordBatch, found: Mapping[int, Longs]) -> Joined:
         """What joins find in a batch; `found` has the numbers of its items by stream."""
+        joined = self.join(self.given(batch, found), self.state)
+        self.state = joined.state
+        self._found.add(joined)
+        return joined
+
+    def join(self, given: JoinInput, state: JoinState) -> Joined:
+        return join_batch(self.compiled, given, state)
+
+    def given(self, batch: pa.RecordBatch, found: Mapping[int, Longs]) -> JoinInput:
+        """A batch as the join step is given it."""
         table = pa.Table.from_batches([batch])
         self._seen.append(table.filter(pc.is_in(table.column("seq"), _each_once(found.values()))))
         witnessed = _each_once(found.get(key, ()) for key in self.compiled.witness_streams)
-        given = JoinInput(
+        return JoinInput(
             number=len(self._seen),
             found=found,
-            times=times_of(batch, self._state.patterns.clock),
+            times=times_of(batch, self.state.patterns.clock),
             witnesses=witnesses_in(self.compiled.patterns.trees, batch, witnessed.to_numpy()),
             items=self._items,
             compared=Compared(np.sort(batch.column("seq").to_numpy()), self.columns),
@@ -57,10 +67,6 @@ class Replay:
             is_in=self._store.is_in if self._store else self._found.is_in,
             annotations=self._store.joined.annotations if self._store else self._found.annotations,
         )
-        joined = join_batch(self.compiled, given, self._state)
-        self._state = joined.state
-        self._found.add(joined)
-        return joined
 
     def _items(self, seqs: Sequence[int]) -> dict[int, Item]:
         return {item.seq: item for item in items_of(self.columns(seqs, ITEM_SCHEMA.names))}

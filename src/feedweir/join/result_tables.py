@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from feedweir.join.batch_documents import BatchDocuments, Elements, no_notes
 from feedweir.join.patterns.rounds import PatternState
-from feedweir.join.ragged import ranges
+from feedweir.join.ragged import Ragged, ranges, to_arrow
 from feedweir.join.streams import JoinSet, StreamPath, paths_to
 from feedweir.join.windows.annotation_stages import LatePartner
 from feedweir.join.windows.window_state import WindowState
@@ -43,19 +43,29 @@ def pairs_of_feeds(pairs: Longs, roots: Sequence[tuple[int, int]]) -> Longs:
 
 def pair_elements(pairs: Longs) -> pa.Table:
     """An element for each feed and last item, from pairs in that order."""
-    rows = np.column_stack([pairs[:, 0], np.maximum(pairs[:, 1], pairs[:, 2])])
+    return group_elements(pairs[:, 0], np.maximum(pairs[:, 1], pairs[:, 2]))
+
+
+def group_elements(feed: Longs, seq: Longs) -> pa.Table:
+    """An element for each feed and item, which come in that order."""
+    rows = np.column_stack([feed, seq])
     rows = rows[np.append(True, (rows[1:] != rows[:-1]).any(axis=1))[: len(rows)]]
     return pa.table([pa.array(rows[:, 0]), pa.array(rows[:, 1])], schema=ELEMENT_SCHEMA)
 
 
 def pair_documents(pairs: Longs) -> pa.Table:
     """The documents that elements stand for."""
-    count = len(pairs)
-    offsets = pa.array(np.arange(0, 2 * count + 2, 2, dtype=np.int32))
+    items = Ragged(np.arange(0, 2 * len(pairs) + 2, 2), np.ascontiguousarray(pairs[:, 1:]).ravel())
+    return group_documents(pairs[:, 0], np.maximum(pairs[:, 1], pairs[:, 2]), items)
+
+
+def group_documents(feed: Longs, seq: Longs, items: Ragged) -> pa.Table:
+    """Documents of items side by side."""
+    count = len(feed)
     columns = [
-        pa.array(pairs[:, 0]),
-        pa.array(np.maximum(pairs[:, 1], pairs[:, 2])),
-        pa.ListArray.from_arrays(offsets, pa.array(np.ascontiguousarray(pairs[:, 1:]).ravel())),
+        pa.array(feed),
+        pa.array(seq),
+        to_arrow(items),
         pa.repeat(pa.scalar("", pa.string()), count),
         pa.repeat(pa.scalar(False), count),
     ]

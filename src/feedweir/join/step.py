@@ -19,10 +19,11 @@ from feedweir.join.clock import LONG_AGO
 from feedweir.join.constructed import constructed
 from feedweir.join.notices import messages_by_feed, setback_message, setback_notices
 from feedweir.join.patterns.bindings import bindings
-from feedweir.join.patterns.found import Match
+from feedweir.join.patterns.found import LevelResults, Match
 from feedweir.join.patterns.level_history import LevelState
 from feedweir.join.patterns.level_input import DocumentBatch
 from feedweir.join.patterns.rounds import PatternRounds, PatternState, document_batch, id_of
+from feedweir.join.patterns.scope import EVERYTHING, UNDIVIDED, ValueSlice
 from feedweir.join.result_bounds import MOST_PER_HOUR, FeedBounds, Limits, limits_of
 from feedweir.join.result_tables import (
     Joined,
@@ -98,6 +99,23 @@ def join_batch(compiled: CompiledJoins, batch: JoinInput, state: JoinState) -> J
             for stream in compiled.joins.others(round, depth):
                 step.compute(stream)
     return step.joined()
+
+
+def divided_matches(
+    compiled: CompiledJoins, batch: JoinInput, state: JoinState, part: ValueSlice
+) -> list[Longs] | None:
+    """One slice's part of the joins that are divided by value, for `JoinInput.divided`; None when bounds may be struck,
+    which only the whole can decide."""
+    bounds = compiled.stored.parts[0].patterns.bounds
+    found: list[Longs] = []
+    for one in _Step(compiled, batch, state).divided(part):
+        rows = compiled.stored.coded(one)
+        later = np.maximum(rows[1], rows[2])
+        of_one = np.bincount(later - later.min(initial=one.state.next_number)).max(initial=0)
+        if one.dropped or one.steps > bounds.max_steps // part.of or of_one > bounds.max_found // part.of:
+            return None
+        found.append(rows)
+    return found
 
 
 class _Step:
@@ -207,17 +225,29 @@ class _Step:
             return
         self._messages |= self._stored.failures()
         try:
-            members = self._members(self._stored.inputs & self._batch.found.keys())
-            given = self._given(members)
+            members, given = self._stored_input()
+            divided = self._batch.divided
+            scope = EVERYTHING if divided is None else UNDIVIDED
             results, states = self._rounds.step_stored(
-                self._state.levels, given, self._batch.number, self._runs.take
+                self._state.levels, given, self._batch.number, self._runs.take, scope
             )
             self._levels.update(states)
+            if divided:
+                self._runs.take_divided(divided, states["0.level0"])
             self._messages |= {**self._late_stored(given, members), **results.notices, **results.failures}
         except Exception as error:
             _log.exception("the joins of a shard failed; the other feeds go on")
             self._levels.update(self._state.of_round(0))
             self._messages |= dict.fromkeys(self._stored.keys.tolist(), _message(error))
+
+    def divided(self, part: ValueSlice) -> Iterator[LevelResults]:
+        """The matches of joins that are divided by value, as far as they are one slice's."""
+        _, given = self._stored_input()
+        return self._rounds.divided(self._state.levels, given, self._batch.number, part)
+
+    def _stored_input(self) -> tuple[dict[int, list[Place]], DocumentBatch]:
+        members = self._members(self._stored.inputs & self._batch.found.keys())
+        return members, self._given(members)
 
     def _late_stored(self, given: DocumentBatch, members: Mapping[int, Sequence[Place]]) -> dict[int, str]:
         lateness_us = self._stored.parts[0].patterns.bounds.lateness_us
@@ -343,8 +373,7 @@ class _Step:
             id_
             for level in self._levels.values()
             for segment in level.segments
-            for ids in segment.derived.values()
-            for id_ in ids
+            for id_ in segment.derived.items.longs.tolist()
             if id_ < 0
         }
         parts = {id_: self._parts[id_] for id_ in sorted(used)}

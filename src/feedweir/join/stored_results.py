@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -12,10 +13,24 @@ from numpy.typing import NDArray
 
 from feedweir.join.clock import Times
 from feedweir.join.notices import late_message
-from feedweir.join.patterns.found import LevelResults, PatternResults, pairs_of
-from feedweir.join.ragged import ranges
+from feedweir.join.patterns.found import (
+    LevelResults,
+    PatternResults,
+    codes_of,
+    documents_of,
+    in_pair_order,
+    pairs_of,
+)
+from feedweir.join.patterns.level_history import LevelState
+from feedweir.join.ragged import Ragged, ranges
 from feedweir.join.result_bounds import FeedBounds
-from feedweir.join.result_tables import in_order, pair_documents, pair_elements
+from feedweir.join.result_tables import (
+    group_documents,
+    group_elements,
+    in_order,
+    pair_documents,
+    pair_elements,
+)
 from feedweir.join.stored.compiled_joins import CompiledPart
 from feedweir.logs.joined_log import MADE_SCHEMA, Construction
 from feedweir.logs.store import ELEMENT_SCHEMA
@@ -23,6 +38,7 @@ from feedweir.logs.store import ELEMENT_SCHEMA
 Longs = NDArray[np.int64]
 
 
+_NONE = np.empty(0, np.int64)
 Emit = Callable[[pa.Table, pa.Table], None]
 """Takes a run: elements, and the documents that they stand for, each by feed and number."""
 
@@ -32,14 +48,18 @@ RUN_ROWS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Results for feeds: pairs of items as rows (feed, left, right) by feed, other documents one by one."""
+    """Results for feeds: pairs of items as rows (feed, left, right) by feed; groups of any number of items by feed;
+    other documents one by one."""
 
     pairs: Longs
+    feeds: Longs
+    """Of the groups."""
+    groups: Ragged
     documents: Sequence[tuple[int, Construction]]
     """(feed, document), by feed."""
 
     def __len__(self) -> int:
-        return len(self.pairs) + len(self.documents)
+        return len(self.pairs) + len(self.groups) + len(self.documents)
 
 
 class StoredSet:
@@ -76,9 +96,13 @@ class StoredSet:
     def shown(self, found: LevelResults) -> Shown:
         """The results of some documents for the feeds; what is only pairs of items stays in columns."""
         is_foreign, is_pair = self._kinds[id(found.level)]
+        plain = found.besides(is_foreign | ~is_pair)
+        pairs, (keys, groups) = np.empty((0, 3), np.int64), (_NONE, Ragged.of(()))
         if found.has_derived:
-            is_pair = np.zeros_like(is_pair)
-        pairs = pairs_of([found.besides(is_foreign | ~is_pair)], self.keys)
+            keys, groups = documents_of(plain, self.keys)
+        else:
+            pairs = pairs_of([plain], self.keys)
+        group_feeds, chosen = self._shown_by(keys)
         rest = PatternResults((found.besides(is_foreign | is_pair),))
         left_out = frozenset(found.level.results.keys[is_foreign].tolist())
         documents = [
@@ -90,7 +114,16 @@ class StoredSet:
         for feed, key in self.feeds_of({key for key, _ in documents}):
             feeds.setdefault(key, []).append(feed)
         of_feeds = [(feed, one) for key, one in documents for feed in feeds.get(key, ())]
-        return Shown(self._of_feeds(pairs), sorted(of_feeds, key=lambda pair: pair[0]))
+        return Shown(
+            self._of_feeds(pairs),
+            group_feeds,
+            groups.take(chosen),
+            sorted(of_feeds, key=lambda pair: pair[0]),
+        )
+
+    def shown_pairs(self, pairs: Longs) -> Shown:
+        """Pairs of items, as rows (key, left, right) by key, for the feeds."""
+        return Shown(self._of_feeds(pairs), _NONE, Ragged.of(()), ())
 
     @cached_property
     def _kinds(self) -> dict[int, tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
@@ -109,19 +142,29 @@ class StoredSet:
 
     def _of_feeds(self, pairs: Longs) -> Longs:
         """(feed, left, right) by feed, from (key, left, right) by key."""
-        if not len(pairs):
-            return pairs
-        starts = np.flatnonzero(np.append(True, pairs[1:, 0] != pairs[:-1, 0])).astype(np.int64)
-        stops = np.append(starts[1:], len(pairs))
-        keys = pairs[starts, 0]
+        feeds, chosen = self._shown_by(pairs[:, 0])
+        rows = pairs[chosen]
+        rows[:, 0] = feeds
+        return rows
+
+    def _shown_by(self, key: Longs) -> tuple[Longs, Longs]:
+        """(feed, row), by feed, of rows that have the key of a join, by key."""
+        if not len(key):
+            return _NONE, _NONE
+        starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])).astype(np.int64)
+        stops = np.append(starts[1:], len(key))
+        keys = key[starts]
         low, high = (np.searchsorted(self._roots, keys, side) for side in ("left", "right"))
         feeds = self._feeds[ranges(low.astype(np.int64), high.astype(np.int64))]
         place = np.repeat(np.arange(len(keys)), high - low)
         order = np.argsort(feeds, kind="stable")
         feeds, place = feeds[order], place[order]
-        rows = pairs[ranges(starts[place], stops[place])]
-        rows[:, 0] = np.repeat(feeds, stops[place] - starts[place])
-        return rows
+        return np.repeat(feeds, stops[place] - starts[place]), ranges(starts[place], stops[place])
+
+    def coded(self, found: LevelResults) -> Longs:
+        """(place of the join, left, right), by documents' numbers, of matches that are pairs of items."""
+        is_foreign, _ = self._kinds[id(found.level)]
+        return found.rows_of(np.where(is_foreign, -1, codes_of(found.level.results.keys, self.keys)))
 
     def failures(self) -> dict[int, str]:
         """By key, why a join cannot be evaluated."""
@@ -161,7 +204,22 @@ class StoredRuns:
         self._held: list[Shown] = []
 
     def take(self, found: LevelResults) -> None:
-        self._held.append(self._stored.shown(found))
+        self._hold(self._stored.shown(found))
+
+    def take_divided(self, rows: Sequence[Longs], state: LevelState) -> None:
+        """What several tasks found (`StoredSet.coded`), some documents at a time."""
+        later = [np.maximum(one[1], one[2]) for one in rows]
+        first = min((int(one.min(initial=state.next_number)) for one in later), default=0)
+        counts = np.bincount(np.concatenate([_NONE, *later]) - first)
+        ends = first + 1 + np.flatnonzero(np.diff(np.cumsum(counts) // RUN_ROWS, append=-1))
+        for low, high in pairwise([first, *ends.tolist()]):
+            chosen = [one[:, (low <= last) & (last < high)] for one, last in zip(rows, later, strict=True)]
+            code, left, right = in_pair_order(*np.concatenate(chosen, axis=1))
+            pairs = np.column_stack([self._stored.keys[code], state.seqs(left), state.seqs(right)])
+            self._hold(self._stored.shown_pairs(pairs))
+
+    def _hold(self, shown: Shown) -> None:
+        self._held.append(shown)
         if self._emit is not None and sum(map(len, self._held)) >= RUN_ROWS:
             self._emit(*self.finish())
 
@@ -175,9 +233,15 @@ class StoredRuns:
             ((feed, one.place[0], one) for shown in held for feed, one in shown.documents),
             key=lambda row: row[:2],
         )
-        elements = in_order(pair_elements(pairs), _elements_of(rows))
-        made = in_order(pair_documents(pairs), _documents_of(rows))
+        groups = [_groups_of(one) for one in held if len(one.groups)]
+        elements = in_order(pair_elements(pairs), *(one for one, _ in groups), _elements_of(rows))
+        made = in_order(pair_documents(pairs), *(one for _, one in groups), _documents_of(rows))
         return self._bounds.applied(elements, made, self._times)
+
+
+def _groups_of(shown: Shown) -> tuple[pa.Table, pa.Table]:
+    seq = np.maximum.reduceat(shown.groups.longs, shown.groups.ptr[:-1])
+    return group_elements(shown.feeds, seq), group_documents(shown.feeds, seq, shown.groups)
 
 
 _Row = tuple[int, int, Construction]

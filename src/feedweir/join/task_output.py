@@ -1,4 +1,5 @@
-"""What item tasks write down for the join step of their batch: members of streams, and witnesses of tree patterns.
+"""What other tasks of a batch write down for its join tasks: members of streams, witnesses of tree patterns, and what
+slices found of joins that are divided by value.
 
 It is removed when the batch is published: what later batches need is in the history of joins.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from secrets import token_hex
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from feedweir.logs.files import open_arrow, replace_arrow
 from feedweir.logs.sorted_files import Run
 from feedweir.match.trees import DocumentTree, TreeSet
 from feedweir.match.trees.witnesses import Witnesses
-from feedweir.storage import Place, places_in
+from feedweir.storage import Place, places_in, replacing
 
 Longs = NDArray[np.int64]
 
@@ -196,3 +198,34 @@ class WitnessLog:
         for path in self._directory.glob("[0-9]*.arrow"):
             if int(path.name.split("-")[0]) <= batch:
                 path.unlink(missing_ok=True)
+
+
+_DIVIDED = pa.schema([("join", pa.int64()), ("left", pa.int64()), ("right", pa.int64())])
+
+
+class DividedJoins:
+    """What slices of a batch's joins found: rows (join, left, right) of numbers, for the task that puts them together.
+
+    They go by file and not through Spark's shuffle: they are written and read as they lie in memory. The files are in
+    the exchange, which is emptied when the batch is published.
+    """
+
+    def __init__(self, directory: Place) -> None:
+        self._directory = directory
+
+    def write(self, batch: int, shard: int, found: Iterable[Longs]) -> str:
+        """Write rows; the name of the file, which is not synced: the batch ends soon."""
+        name = f"{batch:012d}-joins-{shard}-{token_hex(4)}.arrow"
+        path = self._directory / name
+        with replacing(path, is_synced=False) as file, pa.ipc.new_file(file, _DIVIDED) as writer:
+            for rows in found:
+                writer.write_batch(pa.record_batch([pa.array(column) for column in rows], schema=_DIVIDED))
+        return name
+
+    def read(self, names: Sequence[str]) -> list[Longs]:
+        """The rows of some files."""
+        return [
+            np.stack([batch.column(place).to_numpy() for place in range(len(_DIVIDED))])
+            for name in names
+            for batch in open_arrow(self._directory / name).to_batches()
+        ]

@@ -17,7 +17,7 @@ from queue import SimpleQueue
 
 from feedweir.kernels.compile_notices import expect_compiling, tell_once
 from feedweir.kernels.declare import IS_COMPILING, directory_in_use
-from feedweir.kernels.signatures import Entry, entries_in, entry_of
+from feedweir.kernels.signatures import Signature, entries_in, entry_of
 
 MOST_PROCESSES = 4
 """Each needs some 300 MB."""
@@ -28,11 +28,11 @@ _PROGRAM = "from feedweir.kernels.compilation import serve; serve()"
 class Done:
     """The outcome of an entry; an empty failure is none."""
 
-    entry: Entry
+    entry: Signature
     failure: str = ""
 
 
-def missing() -> tuple[Entry, ...]:
+def missing() -> tuple[Signature, ...]:
     """What is listed and would be compiled when it is first called."""
     return tuple(entry for entry in entries_in() if not entry.is_kept()) if IS_COMPILING else ()
 
@@ -48,14 +48,14 @@ def process_count() -> int:
     return min(len(os.sched_getaffinity(0)), MOST_PROCESSES)
 
 
-def compile_entries(entries: Sequence[Entry], processes: int) -> Iterator[Done]:
+def compile_entries(entries: Sequence[Signature], processes: int) -> Iterator[Done]:
     """Each as it is done."""
     compilers = [_Compiler() for _ in range(min(processes, len(entries)))]
     idle: SimpleQueue[_Compiler] = SimpleQueue()
     for compiler in compilers:
         idle.put(compiler)
 
-    def compiled(entry: Entry) -> Done:
+    def compiled(entry: Signature) -> Done:
         compiler = idle.get()
         try:
             return compiler.compile(entry)
@@ -79,7 +79,7 @@ class _Compiler:
         self._process: subprocess.Popen[str] | None = None
         self._has_ended = False
 
-    def compile(self, entry: Entry) -> Done:
+    def compile(self, entry: Signature) -> Done:
         if self._has_ended:
             return Done(entry, "it was not waited for")
         if self._process is None or self._process.poll() is not None:
@@ -123,7 +123,7 @@ def serve() -> None:
         print(json.dumps(_failure_of(entry_of(line))), flush=True)
 
 
-def _failure_of(entry: Entry) -> str:
+def _failure_of(entry: Signature) -> str:
     try:
         kernel, types = entry.found()
         kernel.compile(types)

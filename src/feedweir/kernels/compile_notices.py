@@ -67,7 +67,7 @@ def expect_compiling() -> None:
     _Noticing.is_expected = True
 
 
-def asked_in(directory: Path) -> list[str]:
+def compiled_in(directory: Path) -> list[str]:
     """What was compiled because Python asked for it, oldest first."""
     with suppress(OSError):
         return (directory / ASKED).read_text(encoding="utf-8").splitlines()

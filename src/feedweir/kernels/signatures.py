@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from feedweir.errors import FeedweirError
-from feedweir.kernels.compile_notices import asked_in
+from feedweir.kernels.compile_notices import compiled_in
 from feedweir.kernels.declare import KERNELS, directory_in_use, is_kept
 from feedweir.kernels.notation import read
 
@@ -22,7 +22,7 @@ LIST = Path(__file__).with_name("signatures.txt")
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Entry:
+class Signature:
     """A kernel, as `module:name`, and its argument types as text."""
 
     kernel: str
@@ -50,25 +50,25 @@ class Entry:
         return is_kept(*self.found())
 
 
-def entry_of(line: str) -> Entry:
+def entry_of(line: str) -> Signature:
     kernel, _, types = line.strip().removesuffix(")").partition("(")
-    return Entry(kernel, types)
+    return Signature(kernel, types)
 
 
-def entries_in(file: Path = LIST) -> tuple[Entry, ...]:
+def entries_in(file: Path = LIST) -> tuple[Signature, ...]:
     return tuple(map(entry_of, file.read_text(encoding="utf-8").splitlines()))
 
 
-def not_listed(lines: Iterable[str], file: Path = LIST) -> tuple[Entry, ...]:
+def not_listed(lines: Iterable[str], file: Path = LIST) -> tuple[Signature, ...]:
     return tuple(sorted(set(map(entry_of, lines)) - set(entries_in(file))))
 
 
-def add_to_list(entries: Iterable[Entry], file: Path = LIST) -> None:
+def add_to_list(entries: Iterable[Signature], file: Path = LIST) -> None:
     together = sorted({*entries_in(file), *entries})
     file.write_text("".join(f"{entry}\n" for entry in together), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    new = not_listed(asked_in(directory_in_use()))
+    new = not_listed(compiled_in(directory_in_use()))
     add_to_list(new)
     print(f"added {len(new)} to {LIST}")

@@ -35,7 +35,7 @@ class Defined(Stated, Protocol):
     def id(self) -> int: ...
 
 
-class Feeds(Protocol):
+class StoredFeeds(Protocol):
     """What is asked of the catalog."""
 
     def definition(self, name: str) -> Stated | None: ...
@@ -126,7 +126,7 @@ class DefinedNames:
 class CatalogNames(DefinedNames):
     """Definitions that are looked up in the catalog when they are asked for: a statement costs what it names."""
 
-    def __init__(self, feeds: Feeds) -> None:
+    def __init__(self, feeds: StoredFeeds) -> None:
         super().__init__()
         self._feeds = feeds
         self._absent: set[str] = set()
@@ -138,7 +138,7 @@ class CatalogNames(DefinedNames):
             if found is None:
                 self._absent.add(name)
             else:
-                self._definitions[name] = found
+                super().put(found)
         return self._definitions.get(name)
 
     def all_names(self) -> Iterable[str]:
@@ -147,7 +147,8 @@ class CatalogNames(DefinedNames):
         return dict.fromkeys((*stored, *self._definitions))
 
     def made_sources(self) -> Iterable[str]:
-        stored = (name for name in self._feeds.made_sources() if name not in self._absent)
+        known = self._absent | self._definitions.keys()
+        stored = (name for name in self._feeds.made_sources() if name not in known)
         return dict.fromkeys((*stored, *super().made_sources()))
 
     def _vocabularies(self) -> Iterable[Stated]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -65,6 +65,30 @@ class SourceReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Phase:
+    """What one round of a batch's tasks took."""
+
+    name: str
+    """`whole`, or `parse`, `judge` and `match`; `join`."""
+    seconds: float
+    """From the first task's beginning to the last one's end."""
+    tasks: int
+    spent_s: float
+    """In all tasks together."""
+    slowest_s: float
+
+    @property
+    def skew(self) -> float:
+        """How many times as long as the average the slowest task took."""
+        return self.slowest_s * self.tasks / self.spent_s if self.spent_s else 1.0
+
+
+def phase_of(name: str, seconds: float, spent: Sequence[float]) -> Phase:
+    """A round whose tasks took so long each."""
+    return Phase(name, round(seconds, 4), len(spent), round(sum(spent), 4), round(max(spent, default=0.0), 4))
+
+
+@dataclass(frozen=True, slots=True)
 class Receipt:
     """What a task wrote and learned."""
 
@@ -81,21 +105,14 @@ class Receipt:
     """What the task did without, because it was missing or damaged."""
     seen_files: tuple[str, ...] = ()
     """The files with what was added to the record of seen items, if anything."""
+    source_files: tuple[str, ...] = ()
+    """What was learned of sources, where `sources` would be long."""
+    spent_s: float = 0.0
 
     @property
     def name(self) -> str:
         """How all that its attempt wrote is called."""
         return self.items_file.removesuffix(".parquet")
-
-    def with_failures(self, failures: Mapping[str, str]) -> Receipt:
-        """With failures for sources that had none."""
-        if not failures:
-            return self
-        sources = dict(self.sources)
-        for name, reason in failures.items():
-            known = sources.get(name, SourceReport())
-            sources[name] = replace(known, failure=known.failure or reason)
-        return replace(self, sources=sources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +150,11 @@ class Manifest:
     items_removed: int = 0
     """How many of its items have been deleted (`pipeline/retention.py`)."""
     elements_removed: int = 0
+    source_files: tuple[str, ...] = ()
+    """What its tasks learned of sources besides `sources` (`logs/source_reports.py`)."""
+    phases: tuple[Phase, ...] = ()
+    landed_bytes: int = 0
+    """Of its documents, as they landed."""
 
     @property
     def is_emptied(self) -> tuple[bool, bool]:
@@ -151,6 +173,7 @@ class Manifest:
     def from_json(value: dict[str, Any]) -> Manifest:
         files: dict[str, Any] = {name: tuple(value.get(name, ())) for name in _LISTS}
         files["versions"] = tuple((upto, version) for upto, version in value.get("versions", ()))
+        files["phases"] = tuple(Phase(**one) for one in value.get("phases", ()))
         return Manifest(**{**value, **files, "sources": _sources_of(value)})
 
 
@@ -163,6 +186,7 @@ _LISTS = (
     "states",
     "doubts",
     "attempts",
+    "source_files",
 )
 """The fields of a manifest that are tuples of texts, which JSON knows as lists."""
 
@@ -171,15 +195,25 @@ def _with_plain_sources(value: Manifest) -> dict[str, Any]:
     """The fields of a value. Unlike `asdict`, this does not copy the reports of a thousand sources."""
     plain = _plain(value)
     plain["sources"] = {name: _plain(report) for name, report in value.sources.items()}
+    plain["phases"] = [_plain(phase) for phase in value.phases]
     return plain
 
 
-def _plain(value: Manifest | SourceReport) -> dict[str, Any]:
+def _plain(value: Manifest | SourceReport | Phase) -> dict[str, Any]:
     return {name: getattr(value, name) for name in value.__slots__}
 
 
 def _sources_of(value: dict[str, Any]) -> dict[str, SourceReport]:
     return {name: SourceReport(**report) for name, report in value["sources"].items()}
+
+
+def with_failures(reports: dict[str, SourceReport], failures: Mapping[str, str]) -> dict[str, SourceReport]:
+    """Reports with failures for sources that had none."""
+    found = dict(reports)
+    for name, reason in failures.items():
+        known = found.get(name, SourceReport())
+        found[name] = replace(known, failure=known.failure or reason)
+    return found
 
 
 def reports_of(each: Iterable[Mapping[str, SourceReport]]) -> dict[str, SourceReport]:
@@ -208,6 +242,7 @@ def manifest_of(assignment: Assignment, receipts: Iterable[Receipt], tasks: int 
         feed_failures={feed: why for receipt in receipts for feed, why in receipt.feed_failures.items()},
         doubts=tuple(sorted({doubt for receipt in receipts for doubt in receipt.doubts})),
         seen_files=tuple(name for receipt in receipts for name in receipt.seen_files),
+        source_files=tuple(name for receipt in receipts for name in receipt.source_files),
         tasks=max(1, tasks or len(receipts)),
         attempts=tuple(receipt.name for receipt in receipts),
     )

@@ -88,12 +88,12 @@ def replace_json(path: Place, value: dict[str, Any]) -> None:
         file.write(json.dumps(value, ensure_ascii=False).encode())
 
 
-def replace_sealed_json(path: Place, value: dict[str, Any]) -> None:
+def replace_sealed_json(path: Place, value: dict[str, Any], *, is_synced: bool = True) -> None:
     """Write a JSON file of a log."""
-    with replacing(path) as file:
+    with replacing(path, is_synced=is_synced) as file:
         file.write(seals.sealed_json(value, seals.name_of(path)))
 
 
-def put_absent_sealed_json(path: Place, value: dict[str, Any]) -> bool:
+def put_absent_sealed_json(path: Place, value: dict[str, Any], *, is_synced: bool = True) -> bool:
     """Write a JSON file of a log unless there is one of this name; whether it was written."""
-    return put_absent(path, seals.sealed_json(value, seals.name_of(path)))
+    return put_absent(path, seals.sealed_json(value, seals.name_of(path)), is_synced=is_synced)

@@ -13,10 +13,10 @@ import logging
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
@@ -218,6 +218,16 @@ class LandingLog:
             return [(Piece(segment), whole)]
         return [(Piece(segment, place, place + 1), one) for place, one in enumerate(groups)]
 
+    def sources_in(self, after: int, upto: int) -> list[str]:
+        """The source of each document between two segments; of a segment that cannot be read, none."""
+        found: list[str] = []
+        for segment in self.segments(after, upto):
+            with suppress(pa.ArrowException, OSError):
+                found += (
+                    pq.ParquetFile(local(self.path(segment))).read(columns=["source"])["source"].to_pylist()
+                )
+        return found
+
     def segments(self, after: int, upto: int) -> range:
         """The numbers `after < segment <= upto` that were given to segments."""
         return range(max(after, 0) + 1, min(upto, self.latest()) + 1)
@@ -235,6 +245,10 @@ class LandingLog:
     def bytes_in(self, after: int, upto: int) -> int:
         """The size of the segments between two, as they are on disk."""
         return sum(map(self._size, self.segments(after, upto)))
+
+    def documents_in(self, after: int, upto: int) -> int:
+        """How many documents there are between two segments; those that cannot be read do not count."""
+        return sum(_count_in(self.path(segment)) for segment in self.segments(after, upto))
 
     def removed(self) -> int:
         """The segment up to which the log has been deleted; 0 if none was."""
@@ -356,6 +370,14 @@ def _row_groups(documents: Sequence[Landed]) -> Iterator[tuple[int, int]]:
             first, size = place + 1, 0
     if first < len(documents) or not documents:
         yield first, len(documents)
+
+
+@lru_cache(maxsize=10_000)
+def _count_in(path: Path) -> int:
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (pa.ArrowException, OSError):
+        return 0
 
 
 def _compressed(group: pq.RowGroupMetaData) -> int:

@@ -1,7 +1,8 @@
 """What the next batch consists of, written down before its first task runs: its segments, its set, how it is cut.
 
 `pins/AFTER.json` says which batch follows the one that ends with segment AFTER. It is put if absent: whoever runs the
-batch, and however often, runs the same one. So nothing depends on what an engine remembers of its own progress.
+batch, and however often, runs the same one. So nothing depends on what an engine remembers of its own progress. A pin
+need not outlast a loss of power, which ends all that could have run its batch: no batch waits for the disk here.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ class PinLog:
 
     def put(self, pin: Pin) -> Pin:
         """Pin a batch, unless its place was taken; the one that is pinned there."""
-        if put_absent_sealed_json(self._path(pin.after), asdict(pin)):
+        if put_absent_sealed_json(self._path(pin.after), asdict(pin), is_synced=False):
             return pin
         taken = self.after(pin.after)
         if taken is None:  # what is there cannot be read
-            replace_sealed_json(self._path(pin.after), asdict(pin))
+            replace_sealed_json(self._path(pin.after), asdict(pin), is_synced=False)
         return taken or pin
 
     def forget(self) -> None:

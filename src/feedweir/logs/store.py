@@ -29,7 +29,7 @@ from feedweir.items.model import Item
 from feedweir.items.numbering import document_number, first_seq, segment_of
 from feedweir.items.schema import ITEM_SCHEMA, items_of
 from feedweir.items.string_keys import item_keys
-from feedweir.logs.batches import Assignment, Manifest
+from feedweir.logs.batches import Assignment, Manifest, SourceReport
 from feedweir.logs.directory import NEWEST, latest_batch, newest_of
 from feedweir.logs.files import (
     put_absent_sealed_json,
@@ -42,6 +42,7 @@ from feedweir.logs.files import (
 from feedweir.logs.joined_log import JoinedLog
 from feedweir.logs.seals import INSPECTOR, opened_arrow, read_json
 from feedweir.logs.sorted_files import Run, SortedFile, no_rows, open_sorted, replace_sorted
+from feedweir.logs.source_reports import REPEATING, REPORT_SCHEMA, SourceReports, report_table
 from feedweir.storage import ObjectPath, Place, listed, local
 
 _log = logging.getLogger(__name__)
@@ -71,7 +72,14 @@ class Store:
         self._batches = directory / "batches"
         self._items = directory / "items"
         self._elements = directory / "elements"
-        self._folders = (self._items, self._elements, directory / "annotations", directory / "made")
+        self._reports = directory / "reports"
+        self._folders = (
+            self._items,
+            self._elements,
+            directory / "annotations",
+            directory / "made",
+            self._reports,
+        )
         self.joined = JoinedLog(directory, self.manifests, self._identities, self.opened)
         """The results of joins."""
         self._manifests: dict[tuple[str, int], Manifest] = {}
@@ -95,6 +103,11 @@ class Store:
     def write_elements(self, name: str, elements: pa.Table) -> None:
         replace_sorted(self._elements / name, elements)
 
+    def write_reports(self, name: str, reports: Mapping[str, SourceReport]) -> None:
+        replace_parquet(
+            self._reports / name, report_table(reports), row_group_size=1 << 16, repeating=REPEATING
+        )
+
     def publish(self, manifest: Manifest) -> Manifest:
         """Write the manifest of a batch: from now on it is published. If one of its name was, that one stands."""
         path = self._batches / manifest_name(manifest)
@@ -112,7 +125,7 @@ class Store:
 
     def name_newest(self, upto: int) -> None:
         """Record which batch is the newest. This follows its manifest, so it may lag, but is never ahead."""
-        replace_sealed_json(self._batches / NEWEST, {"upto": upto})
+        replace_sealed_json(self._batches / NEWEST, {"upto": upto}, is_synced=False)
 
     def empty(self, manifest: Manifest, *, with_items: bool) -> None:
         """Leave out the elements of a batch, or its items as well: elements without items are useless. Their files are
@@ -164,6 +177,14 @@ class Store:
         found = (self.opened(path, _last_arrival, None) for path in paths)
         return max((arrival for arrival in found if arrival), default=None)
 
+    def reports(self, manifest: Manifest) -> SourceReports:
+        """What a batch learned of its sources."""
+        nothing = REPORT_SCHEMA.empty_table()
+        paths = [self._reports / name for name in manifest.source_files]
+        return SourceReports(
+            tuple(self.opened(path, read_parquet, nothing) for path in paths), manifest.sources
+        )
+
     def is_removed(self, seq: int) -> bool:
         """Whether the item of this number would be in a batch whose items have been deleted."""
         segment = segment_of(seq)
@@ -208,6 +229,7 @@ class Store:
             manifest.element_files,
             manifest.annotation_files,
             manifest.made_files,
+            manifest.source_files,
         )
         return [folder / name for folder, many in zip(self._folders, names, strict=True) for name in many]
 

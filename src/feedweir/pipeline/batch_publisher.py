@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from feedweir.health.item_log import hand_over
+from feedweir.join.patterns.scope import ValueSlice
 from feedweir.join.states import forget_shards
 from feedweir.join.stored.join_versions import open_joins
 from feedweir.join.task_output import WitnessLog
-from feedweir.logs.batches import Assignment, Manifest, Receipt, SourceReport, manifest_of
+from feedweir.logs.batches import (
+    Assignment,
+    Manifest,
+    Phase,
+    Receipt,
+    SourceReport,
+    manifest_of,
+    phase_of,
+)
 from feedweir.logs.directory import DataDirectory
+from feedweir.logs.landing import LandingLog
 from feedweir.logs.store import Store
 from feedweir.pipeline.charge import Charge
-from feedweir.pipeline.join_task import JoinWorker, ShardReceipt, ShardTask
+from feedweir.pipeline.join_task import JoinWorker, ShardReceipt, ShardTask, SliceReceipt, SliceTask
 from feedweir.pipeline.sets import joins_path
 
 _NONE: Mapping[int, str] = {}
-RunShards: TypeAlias = Callable[[Sequence[ShardTask]], Sequence[ShardReceipt]]
-"""Runs the shards of a batch, in any order, anywhere."""
+RunShards: TypeAlias = Callable[[Sequence[Any]], Sequence[Any]]
+"""Runs the shards of a batch, or slices of them, in any order, anywhere."""
 
 
 class BatchPublisher:
@@ -33,6 +44,7 @@ class BatchPublisher:
         self._sets = directory.sets
         self._joins = directory.joins
         self._store = Store(directory.root)
+        self._landing = LandingLog(directory.landing)
         self._witnesses = WitnessLog(directory.witnesses)
         worker = JoinWorker(directory)
         self._run_shards: RunShards = run_shards or (lambda tasks: [worker.run(task) for task in tasks])
@@ -43,21 +55,29 @@ class BatchPublisher:
         receipts: Sequence[Receipt],
         tasks: int = 0,
         shard_attempts: Mapping[int, str] = _NONE,
+        phases: Sequence[Phase] = (),
     ) -> Manifest:
         """Publish a finished batch; one that was published before a crash stays as it was. `shard_attempts` name the
         attempts of shards that are repeated to the byte."""
         published = self._store.published(assignment.upto)
         if published is not None:
             return published
-        manifest = manifest_of(assignment, receipts, tasks)
+        manifest = replace(
+            manifest_of(assignment, receipts, tasks),
+            phases=tuple(phases),
+            landed_bytes=self._landing.bytes_in(assignment.after, assignment.upto),
+        )
         shards = open_joins(joins_path(self._sets, assignment.version)).shards
         if shards:
-            newcomers = {name: one for name, one in manifest.sources.items() if one.is_new}
+            newcomers = [name for name, one in manifest.sources.items() if one.is_new]
             bare = replace(manifest, sources=dict.fromkeys(newcomers, SourceReport(is_new=True)))
-            manifest = with_joins(
-                manifest,
-                self._run_shards([ShardTask(one, bare, shard_attempts.get(one, "")) for one in shards]),
+            begun = time.perf_counter()
+            found = self._divided(bare, shards, tasks) if tasks > 1 else {}
+            joined = self._run_shards(
+                [ShardTask(one, bare, shard_attempts.get(one, ""), found.get(one)) for one in shards]
             )
+            phase = phase_of("join", time.perf_counter() - begun, [one.spent_s for one in joined])
+            manifest = replace(with_joins(manifest, joined), phases=(*manifest.phases, phase))
         if self._charge:
             self._charge.check()
             manifest = replace(manifest, epoch=self._charge.epoch)
@@ -74,6 +94,19 @@ class BatchPublisher:
             self._witnesses.forget(assignment.upto)
         forget_shards(self._joins, shards)
         return manifest
+
+    def _divided(self, manifest: Manifest, shards: Sequence[int], tasks: int) -> dict[int, tuple[str, ...]]:
+        """By shard what slices found of it, by the value that joins compare; not of one that has to stay whole."""
+        parts = [ValueSlice(number, tasks) for number in range(tasks)]
+        receipts: Sequence[SliceReceipt] = self._run_shards(
+            [SliceTask(shard, manifest, part) for part in parts for shard in shards]
+        )
+        whole = {one.shard for one in receipts if not one.name}
+        return {
+            shard: tuple(one.name for one in receipts if one.shard == shard)
+            for shard in shards
+            if shard not in whole
+        }
 
     def newest(self) -> Manifest | None:
         """The batch that was published last."""

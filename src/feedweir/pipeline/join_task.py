@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -17,12 +19,12 @@ from feedweir.items.model import Item
 from feedweir.items.schema import ITEM_SCHEMA, items_of
 from feedweir.join.batch_documents import JoinInput
 from feedweir.join.clock import times_of
+from feedweir.join.patterns.scope import ValueSlice
 from feedweir.join.result_tables import Joined, JoinState
 from feedweir.join.states import JoinStates
-from feedweir.join.step import CompiledJoins, join_batch
+from feedweir.join.step import CompiledJoins, divided_matches, join_batch
 from feedweir.join.stored.join_versions import open_joins
-from feedweir.join.stored_results import Emit
-from feedweir.join.task_output import StreamLog, Streams, WitnessLog, witnesses_in
+from feedweir.join.task_output import DividedJoins, StreamLog, Streams, WitnessLog, witnesses_in
 from feedweir.join.windows.features import Compared
 from feedweir.logs.batches import Assignment, Manifest
 from feedweir.logs.directory import DataDirectory
@@ -32,6 +34,8 @@ from feedweir.pipeline.observations import ObservationLog
 from feedweir.pipeline.sets import joins_path
 from feedweir.pipeline.task_log import log_elements
 from feedweir.plan.predicates import TreePattern
+
+_log = logging.getLogger(__name__)
 
 Longs = NDArray[np.int64]
 
@@ -47,6 +51,26 @@ class ShardTask:
     manifest: Manifest
     attempt: str = ""
     """Told apart by it, two attempts never write the same file; a worker that is given none makes one up."""
+    slices: tuple[str, ...] | None = None
+    """What slices found of it, where it was divided."""
+
+
+@dataclass(frozen=True, slots=True)
+class SliceTask:
+    """Of one shard of a batch what is divided by value, as far as it is one slice's."""
+
+    shard: int
+    manifest: Manifest
+    part: ValueSlice
+
+
+@dataclass(frozen=True, slots=True)
+class SliceReceipt:
+    """What a slice found, in the exchange; no name where the shard has to be evaluated as a whole."""
+
+    shard: int
+    name: str
+    count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +90,7 @@ class ShardReceipt:
     """The files of the state that it left for the next batch, below `joins/`."""
     doubts: tuple[str, ...] = ()
     """The files that it did without, because they were missing or damaged."""
+    spent_s: float = 0.0
 
 
 @lru_cache(maxsize=_OPEN)
@@ -140,20 +165,50 @@ class JoinWorker:
         self._compiled: dict[int, CompiledJoins] = {}
         self._states = JoinStates(directory.joins)
         self._observations = ObservationLog(directory.observations)
+        self._exchange = DividedJoins(directory.exchange)
         self._batch: BatchFiles | None = None
 
-    def run(self, task: ShardTask) -> ShardReceipt:
-        """Run a shard of a batch; what it writes depends on the batch and on what was published before it."""
+    def run(self, task: ShardTask | SliceTask) -> ShardReceipt | SliceReceipt:
+        """Run a task of a batch; what it writes depends on the batch and on what was published before it."""
+        return self.run_slice(task) if isinstance(task, SliceTask) else self.run_shard(task)
+
+    def run_slice(self, task: SliceTask) -> SliceReceipt:
+        """Find what is divided by value; history is only read, and stays mapped for the next batch."""
+        manifest, shard = task.manifest, task.shard
+        compiled = self._opened_shard(manifest.version, shard)
+        if not compiled.stored.parts:
+            return SliceReceipt(shard, self._exchange.write(manifest.upto, shard, ()))
+        state = self._states.state_after(manifest.after, shard, compiled, self._older_columns)
+        try:
+            given = self._input(compiled, manifest, shard, state)
+            found = divided_matches(compiled, given, state, task.part)
+        except Exception:
+            _log.exception("a slice of the joins of shard %d failed; they are evaluated as a whole", shard)
+            found = None
+        if found is None:
+            return SliceReceipt(shard, "")
+        name = self._exchange.write(manifest.upto, shard, found)
+        return SliceReceipt(shard, name, sum(one.shape[1] for one in found))
+
+    def run_shard(self, task: ShardTask) -> ShardReceipt:
+        """Run a shard, with what its slices found if it was divided, and leave its state for the next batch."""
+        begun = time.perf_counter()
         manifest, shard = task.manifest, task.shard
         compiled = self._opened_shard(manifest.version, shard)
         state = self._states.state_after(manifest.after, shard, compiled, self._older_columns)
         doubts = self._states.doubts(shard, self._left_by(manifest.after))
         runs = _Runs(self._store, f"{manifest.upto:012d}-joins-{shard}-{task.attempt or token_hex(4)}")
-        joined = join_batch(compiled, self._input(compiled, manifest, shard, state, runs.write), state)
+        given = replace(
+            self._input(compiled, manifest, shard, state),
+            emit=runs.write,
+            divided=None if task.slices is None else self._exchange.read(task.slices),
+        )
+        joined = join_batch(compiled, given, state)
         self._states.save(shard, manifest, compiled, joined.state)
         self._observations.write_joins(manifest.upto, shard, joined.observed)
         receipt = self._written(manifest.upto, shard, joined, runs)
-        return replace(receipt, states=self._states.names(shard, manifest.upto), doubts=doubts)
+        states, spent_s = self._states.names(shard, manifest.upto), time.perf_counter() - begun
+        return replace(receipt, states=states, doubts=doubts, spent_s=spent_s)
 
     def _left_by(self, batch: int) -> tuple[str, ...]:
         """The files of states that the joins of a batch left for the next."""
@@ -169,9 +224,7 @@ class JoinWorker:
         self._compiled[shard] = compiled
         return compiled
 
-    def _input(
-        self, joins: CompiledJoins, manifest: Manifest, shard: int, state: JoinState, emit: Emit
-    ) -> JoinInput:
+    def _input(self, joins: CompiledJoins, manifest: Manifest, shard: int, state: JoinState) -> JoinInput:
         batch = self._opened(manifest)
         return JoinInput(
             number=manifest.upto,
@@ -185,7 +238,6 @@ class JoinWorker:
             is_in=self._store.is_in,
             annotations=self._store.joined.annotations,
             firsts=batch.firsts,
-            emit=emit,
         )
 
     def _older_columns(self, seqs: Sequence[int], names: Sequence[str]) -> pa.Table:
@@ -257,7 +309,7 @@ class BatchFiles:
     @cached_property
     def firsts(self) -> Longs:
         """The items of new sources: what a first document brings is history, not late."""
-        newcomers = [name for name, report in self.manifest.sources.items() if report.is_new]
+        newcomers = self._store.reports(self.manifest).newcomers()
         if not newcomers:
             return np.empty(0, np.int64)
         table = self._table(("seq", "source"))

@@ -34,9 +34,9 @@ Remembered: TypeAlias = Callable[[int, int], Steps]
 
 
 Attempts: TypeAlias = dict[tuple[int, str], dict[int, str]]
-"""By batch, and by kind (`""` for tasks that match, `seen`, `joins`), the attempts that count, by number."""
-_OF_ATTEMPT = re.compile(r"(\d{12})-(?:(joins|seen)-)?(\d+)-([0-9a-f]{8})(?=[.-])")
-_OF_BATCH = re.compile(r"(?:items|elements|seen|annotations|made)/(\d{12})-(?!since)")
+"""By batch, and by kind (`""` for tasks that match, `parsed`, `seen`, `joins`), the attempts that count, by number."""
+_OF_ATTEMPT = re.compile(r"(\d{12})-(?:(joins|parsed|seen)-)?(\d+)-([0-9a-f]{8})(?=[.-])")
+_OF_BATCH = re.compile(r"(?:items|elements|seen|annotations|made|reports)/(\d{12})-(?!since)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ def named_in(manifests: Iterable[Manifest]) -> Iterator[str]:
     """The files that manifests name."""
     for one in manifests:
         yield from (*one.item_files, *one.element_files, *one.seen_files)
-        yield from (*one.annotation_files, *one.made_files)
+        yield from (*one.annotation_files, *one.made_files, *one.source_files)
 
 
 def attempts_in(names: Iterable[str]) -> Attempts:

@@ -67,8 +67,8 @@ def _restore_records(directory: DataDirectory, store: Store, landing: LandingLog
             document = document_in(landing, int(path.stem))
         except LandingError:
             continue
-        reports = (one.sources.get(document.source) for one in store.manifests())
-        quarantine.restore(int(path.stem), document, [report.failure for report in reports if report])
+        failures = (store.reports(one).failures().get(document.source, "") for one in store.manifests())
+        quarantine.restore(int(path.stem), document, list(filter(None, failures)))
 
 
 def _doubtful(manifests: list[Manifest]) -> int | None:

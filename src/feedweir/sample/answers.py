@@ -13,11 +13,11 @@ from email.utils import format_datetime, parsedate_to_datetime
 from html import escape
 
 from feedweir.sample.invented_documents import MEDIA_TYPES, document, page
-from feedweir.sample.script import Channel, channels, modified, stories, story
+from feedweir.sample.script import SampleChannel, channels, modified, stories, story
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SampleRequest:
     """A request, as far as it matters."""
 
     path: str
@@ -26,13 +26,13 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SampleAnswer:
     status: int
     body: bytes = b""
     headers: tuple[tuple[str, str], ...] = field(default=())
 
 
-def answer(asked: Asked, now: datetime, base: str) -> Answer:
+def answer(asked: SampleRequest, now: datetime, base: str) -> SampleAnswer:
     """The answer of the origin whose URL is `base`."""
     path = asked.path.partition("?")[0]
     for channel in channels():
@@ -45,7 +45,7 @@ def answer(asked: Asked, now: datetime, base: str) -> Answer:
     return BROKEN.get(path, _NOT_FOUND)
 
 
-def _feed(channel: Channel, asked: Asked, now: datetime, base: str) -> Answer:
+def _feed(channel: SampleChannel, asked: SampleRequest, now: datetime, base: str) -> SampleAnswer:
     body = document(channel, now, base)
     changed = modified(channel, now)
     tag = f'"{hashlib.blake2b(body, digest_size=10).hexdigest()}"'
@@ -55,11 +55,11 @@ def _feed(channel: Channel, asked: Asked, now: datetime, base: str) -> Answer:
         ("Cache-Control", "max-age=10"),
     )
     if _has_it(asked, tag, changed):
-        return Answer(304, b"", headers)
-    return Answer(200, body, (("Content-Type", MEDIA_TYPES[channel.format]), *headers))
+        return SampleAnswer(304, b"", headers)
+    return SampleAnswer(200, body, (("Content-Type", MEDIA_TYPES[channel.format]), *headers))
 
 
-def _has_it(asked: Asked, tag: str, changed: datetime) -> bool:
+def _has_it(asked: SampleRequest, tag: str, changed: datetime) -> bool:
     if asked.if_none_match:
         return tag in asked.if_none_match or asked.if_none_match.strip() == "*"
     try:
@@ -69,7 +69,7 @@ def _has_it(asked: Asked, tag: str, changed: datetime) -> bool:
     return changed <= (since if since.tzinfo else since.replace(tzinfo=UTC))
 
 
-def _about_story(channel: Channel, path: str, now: datetime) -> Answer:
+def _about_story(channel: SampleChannel, path: str, now: datetime) -> SampleAnswer:
     number, _, suffix = path.rpartition("/")[2].partition(".")
     if not number.isascii() or not number.isdigit() or int(number) > stories(channel, now)[0].number:
         return _NOT_FOUND
@@ -88,8 +88,8 @@ def _index(base: str) -> bytes:
     return f'<!doctype html><meta charset="utf-8"><title>Sample feeds</title><ul>{rows}</ul>'.encode()
 
 
-def _typed(media_type: str, body: bytes, status: int = 200) -> Answer:
-    return Answer(status, body, (("Content-Type", media_type),))
+def _typed(media_type: str, body: bytes, status: int = 200) -> SampleAnswer:
+    return SampleAnswer(status, body, (("Content-Type", media_type),))
 
 
 _NOT_FOUND = _typed("text/plain; charset=utf-8", b"There is nothing here.\n", 404)
@@ -107,7 +107,9 @@ BROKEN = {
     "/broken/bomb.xml": _typed("text/xml", _BOMB),
     "/broken/empty.xml": _typed("text/xml", b""),
     "/broken/gone.xml": _typed("text/plain", b"gone\n", 410),
-    "/broken/busy.xml": Answer(503, b"busy\n", (("Content-Type", "text/plain"), ("Retry-After", "120"))),
+    "/broken/busy.xml": SampleAnswer(
+        503, b"busy\n", (("Content-Type", "text/plain"), ("Retry-After", "120"))
+    ),
 }
 """For trying what happens when something is wrong; no statement of the sample registers them."""
 

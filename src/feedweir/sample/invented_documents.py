@@ -12,10 +12,10 @@ from email.utils import format_datetime
 from html import escape, unescape
 from typing import Any
 
-from feedweir.sample.script import Channel, Story, stories
+from feedweir.sample.script import SampleChannel, Story, stories
 
 
-def document(channel: Channel, now: datetime, base: str) -> bytes:
+def document(channel: SampleChannel, now: datetime, base: str) -> bytes:
     """The channel's document at this time; `base` is the origin's URL."""
     text = _WRITERS[channel.format](channel, stories(channel, now), base)
     return text.encode(channel.encoding, "xmlcharrefreplace")
@@ -31,7 +31,7 @@ MEDIA_TYPES = {
 }
 
 
-def page(channel: Channel, story: Story) -> bytes:
+def page(channel: SampleChannel, story: Story) -> bytes:
     """The story as a page of the origin, for those who follow its link."""
     title = _title_text(channel, story)
     body = f"<h1>{_x(title)}</h1><p><small>{_x(channel.title)} · {story.published:%d.%m.%Y %H:%M} UTC</small></p>"
@@ -44,12 +44,12 @@ def page(channel: Channel, story: Story) -> bytes:
     ).encode()
 
 
-def media_url(channel: Channel, story: Story, base: str) -> str:
+def media_url(channel: SampleChannel, story: Story, base: str) -> str:
     suffix = {"chart": "svg", "melody": "wav"}[channel.media]
     return f"{base}/media/{channel.slug}/{story.number}.{suffix}"
 
 
-def _rss20(channel: Channel, shown: tuple[Story, ...], base: str) -> str:
+def _rss20(channel: SampleChannel, shown: tuple[Story, ...], base: str) -> str:
     items = "\n".join(_rss20_item(channel, story, base) for story in shown)
     return f"""{_declaration(channel)}
 <rss version="2.0" xmlns:content="http://purl.org/rss/1.0/modules/content/" xmlns:dc="http://purl.org/dc/elements/1.1/">
@@ -64,7 +64,7 @@ def _rss20(channel: Channel, shown: tuple[Story, ...], base: str) -> str:
 """
 
 
-def _rss20_item(channel: Channel, story: Story, base: str) -> str:
+def _rss20_item(channel: SampleChannel, story: Story, base: str) -> str:
     link = _path(channel, story) if channel.has_relative_links else base + _path(channel, story)
     parts = [
         f"<title>{_x(story.title)}</title>",
@@ -82,7 +82,7 @@ def _rss20_item(channel: Channel, story: Story, base: str) -> str:
     return "<item>\n" + "\n".join(parts) + "\n</item>"
 
 
-def _rss091(channel: Channel, shown: tuple[Story, ...], base: str) -> str:
+def _rss091(channel: SampleChannel, shown: tuple[Story, ...], base: str) -> str:
     """No dates, no identifiers, and entities that nobody declares."""
     items = "\n".join(
         f"<item><title>{_french(story.title)}</title>\n<link>{base}{_path(channel, story)}</link>\n"
@@ -102,7 +102,7 @@ def _rss091(channel: Channel, shown: tuple[Story, ...], base: str) -> str:
 """
 
 
-def _rss10(channel: Channel, shown: tuple[Story, ...], base: str) -> str:
+def _rss10(channel: SampleChannel, shown: tuple[Story, ...], base: str) -> str:
     """In RDF the items stand beside the channel, which only lists them."""
     links = [base + _path(channel, story) for story in shown]
     listed = "".join(f'<rdf:li rdf:resource="{link}"/>' for link in links)
@@ -128,7 +128,7 @@ def _rss10(channel: Channel, shown: tuple[Story, ...], base: str) -> str:
 """
 
 
-def _atom03(channel: Channel, shown: tuple[Story, ...], base: str) -> str:
+def _atom03(channel: SampleChannel, shown: tuple[Story, ...], base: str) -> str:
     entries = "\n".join(
         f'<entry>\n<title mode="escaped" type="text/plain">{_x(story.title)}</title>\n'
         f'<link rel="alternate" type="text/html" href="{base}{_path(channel, story)}"/>\n'
@@ -150,7 +150,7 @@ def _atom03(channel: Channel, shown: tuple[Story, ...], base: str) -> str:
 """
 
 
-def _atom10(channel: Channel, shown: tuple[Story, ...], base: str) -> str:
+def _atom10(channel: SampleChannel, shown: tuple[Story, ...], base: str) -> str:
     """Links are relative to `xml:base`, in the text as well."""
     entries = "\n".join(
         f'<entry>\n<id>{_tag(channel, story)}</id>\n<title type="text">{_x(story.title)}</title>\n'
@@ -174,7 +174,7 @@ def _atom10(channel: Channel, shown: tuple[Story, ...], base: str) -> str:
 """
 
 
-def _json(channel: Channel, shown: tuple[Story, ...], base: str) -> str:
+def _json(channel: SampleChannel, shown: tuple[Story, ...], base: str) -> str:
     feed = {
         "version": "https://jsonfeed.org/version/1.1",
         "title": channel.title,
@@ -187,7 +187,7 @@ def _json(channel: Channel, shown: tuple[Story, ...], base: str) -> str:
     return json.dumps(feed, ensure_ascii=False, indent=1)
 
 
-def _json_item(channel: Channel, story: Story, base: str) -> dict[str, Any]:
+def _json_item(channel: SampleChannel, story: Story, base: str) -> dict[str, Any]:
     item: dict[str, Any] = {
         "id": f"{channel.slug}-{story.number}",
         "url": base + _path(channel, story),
@@ -214,23 +214,23 @@ _WRITERS = {
 }
 
 
-def _declaration(channel: Channel) -> str:
+def _declaration(channel: SampleChannel) -> str:
     return f'<?xml version="1.0" encoding="{channel.declared_encoding or channel.encoding}"?>'
 
 
-def _path(channel: Channel, story: Story) -> str:
+def _path(channel: SampleChannel, story: Story) -> str:
     return f"/stories/{channel.slug}/{story.number}"
 
 
-def _tag(channel: Channel, story: Story) -> str:
+def _tag(channel: SampleChannel, story: Story) -> str:
     return f"tag:{channel.slug}.example,2026:{story.number}"
 
 
-def _media_type(channel: Channel) -> str:
+def _media_type(channel: SampleChannel) -> str:
     return {"chart": "image/svg+xml", "melody": "audio/wav"}[channel.media]
 
 
-def _title_text(channel: Channel, story: Story) -> str:
+def _title_text(channel: SampleChannel, story: Story) -> str:
     return _plain(story.title) if channel.has_html_titles else story.title
 
 

@@ -72,6 +72,7 @@ def on_spark(weir: Weir, settings: Settings, commit: Commit, opened: ExitStack) 
             commit,
             tasks=settings.tasks,
             max_batch_bytes=settings.batch_bytes,
+            batch_seconds=settings.batch_seconds,
             allowance=weir.allowance,
             log_level=settings.log_level,
             charge=weir.charge,

@@ -33,10 +33,9 @@ from feedweir.match.index.query_formulas import Progress
 from feedweir.optimize.filter_plans.plan_report import as_text
 from feedweir.pipeline.audit import damages_in
 from feedweir.pipeline.charge import Charge, in_charge
-from feedweir.pipeline.commit import batch_name, commit_batch
+from feedweir.pipeline.commit import batch_name, commit_batch, count_hits
 from feedweir.pipeline.compaction import LEFT_AFTER, tidy
 from feedweir.pipeline.conversion import convert_older
-from feedweir.pipeline.hit_counts import count_hits
 from feedweir.pipeline.local_runner import LocalRunner
 from feedweir.pipeline.quarantine import document_in
 from feedweir.pipeline.repair import Repaired, repair_logs

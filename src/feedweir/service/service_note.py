@@ -32,7 +32,7 @@ def write_note(root: Place, signs: Signs) -> None:
         "failed": _trouble_text(signs.failed) if signs.failed else None,
         "troubles": [_trouble_text(one) for one in signs.troubles],
     }
-    with replacing(own_place(root) / FILE_NAME) as file:
+    with replacing(own_place(root) / FILE_NAME, is_synced=False) as file:
         file.write(json.dumps(note, ensure_ascii=False, indent=1).encode())
 
 

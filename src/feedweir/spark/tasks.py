@@ -24,7 +24,7 @@ from feedweir.errors import EngineError
 from feedweir.health.log_setup import log_in_worker
 from feedweir.logs.directory import DataDirectory
 from feedweir.pipeline.batch_tasks import RunTasks
-from feedweir.pipeline.join_task import JoinWorker, ShardTask
+from feedweir.pipeline.join_task import JoinWorker, ShardTask, SliceTask
 from feedweir.pipeline.worker import Worker
 from feedweir.storage import Place
 
@@ -41,6 +41,7 @@ def tasks_on(
     def run_all(tasks: Sequence[Any]) -> list[Any]:
         if not tasks:
             return []
+        _describe(session, tasks)
         numbers = session.range(0, len(tasks), 1, len(tasks))
         try:
             rows = numbers.mapInArrow(_runner(root, list(tasks), allowance, log_level), _COLUMNS).collect()
@@ -49,6 +50,13 @@ def tasks_on(
         return [pickle.loads(row.handed_back) for row in sorted(rows, key=lambda row: row.task)]
 
     return run_all
+
+
+def _describe(session: SparkSession, tasks: Sequence[Any]) -> None:
+    """What Spark's pages call the job of a round."""
+    kind = type(tasks[0]).__name__.removesuffix("Task").lower()
+    batch = tasks[0].manifest.upto if kind == "shard" else tasks[0].assignment.upto
+    session.sparkContext.setJobDescription(f"feedweir batch {batch}: {kind}, {len(tasks)} tasks")
 
 
 def _runner(
@@ -87,7 +95,7 @@ def _sentence_in(error: Exception) -> EngineError | None:
 def run_task(root: Place, task: Any, allowance: Allowance, log_level: str = "") -> bytes:
     """Run a task in this process; what it hands back, pickled."""
     log_in_worker(log_level)
-    if isinstance(task, ShardTask):
+    if isinstance(task, ShardTask | SliceTask):
         receipt: Any = join_worker_of(root).run(task)
     else:
         receipt = worker_of(root, allowance).run(task)

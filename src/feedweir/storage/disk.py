@@ -25,20 +25,21 @@ def replacing(path: Path, *, is_synced: bool = True) -> Iterator[IO[bytes]]:
     draft = draft_of(path)
     with draft.open("w+b") as file:
         yield file
-        file.flush()
         if is_synced:
+            file.flush()
             os.fsync(file.fileno())
     draft.replace(path)
 
 
-def put_absent(path: Path, data: bytes) -> bool:
+def put_absent(path: Path, data: bytes, *, is_synced: bool = True) -> bool:
     """Write a file unless there is one of this name; whether it was written. Of several writers one succeeds."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = draft_of(path)
     with draft.open("wb") as file:
         file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+        if is_synced:
+            file.flush()
+            os.fsync(file.fileno())
     try:
         os.link(draft, path)
     except FileExistsError:

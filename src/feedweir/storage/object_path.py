@@ -124,6 +124,10 @@ class ObjectPath:
                 time = found.changed.timestamp()
                 yield ObjectPath(self.address, key), Stat(found.size, time, int(time * 1e9))
 
+    def size_of_all(self) -> int:
+        """The bytes of all that is in a folder and below it."""
+        return sum(found.size for found in self._store.keys(f"{self.key}/"))
+
     # Reading and writing
 
     def read_bytes(self) -> bytes:

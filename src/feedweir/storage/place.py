@@ -54,9 +54,11 @@ def replacing(place: Place, *, is_synced: bool = True) -> Iterator[IO[bytes]]:
             yield file
 
 
-def put_absent(place: Place, data: bytes) -> bool:
+def put_absent(place: Place, data: bytes, *, is_synced: bool = True) -> bool:
     """Write a file unless there is one of this name; whether it was written. Of several writers one succeeds."""
-    return place.put_absent(data) if isinstance(place, ObjectPath) else disk.put_absent(place, data)
+    if isinstance(place, ObjectPath):
+        return place.put_absent(data)
+    return disk.put_absent(place, data, is_synced=is_synced)
 
 
 def remove_tree(place: Place) -> None:

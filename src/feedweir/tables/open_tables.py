@@ -117,12 +117,12 @@ class OpenTables:
         batches, sources = self._ranges[BATCHES.name], self._ranges[SOURCES.name]
         newest = manifests[0].upto
         if (end := sources.end()) < newest:
-            sources.append(newest, source_rows(_since(manifests, end)))
+            sources.append(newest, source_rows(self._store, _since(manifests, end)))
         if (end := batches.end()) < newest:
             news = _since(manifests, end)
             records = ((one.upto, self._catalog.batches.with_id(f"{one.upto:012d}")) for one in news)
             committed = {upto: record.committed_at for upto, record in records if record}
-            batches.append(newest, batch_rows(news, committed))
+            batches.append(newest, batch_rows(self._store, news, committed))
 
 
 def _since(manifests: Iterable[Manifest], end: int) -> list[Manifest]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -37,7 +37,7 @@ from feedweir.errors import FeedweirError
 from feedweir.health.backpressure import NO_PRESSURE, Pressure
 from feedweir.health.loop import Loop
 from feedweir.items.model import FeedDescription
-from feedweir.logs.batches import Manifest, SourceReport
+from feedweir.logs.batches import SourceReport
 from feedweir.logs.landing import LandingLog
 
 __all__ = ["FetchLoop", "Opening", "Poller", "rules_of", "state_of"]
@@ -125,10 +125,10 @@ class FetchLoop(Loop):
             lambda record: saved(record, resumed(state_of(record), now, spread_s)),
         )
 
-    def learn(self, manifest: Manifest) -> None:
+    def learn(self, reports: Mapping[str, SourceReport]) -> None:
         """Take in what a batch found in the documents: how much was new, when to poll again, what was no feed."""
         now = self._clock()
-        reports, rules = manifest.sources, self._controller.rules
+        rules = self._controller.rules
         polls: dict[str, datetime] = {}
 
         def after_batch(record: SourceRecord) -> FetchState:

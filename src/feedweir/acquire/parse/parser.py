@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from feedweir.acquire.parse.entries import NOTHING, Entries, Feed
+from feedweir.acquire.parse.entries import NOTHING, Entries, ParsedFeed
 from feedweir.acquire.parse.feed_formats import DEFAULT_LIMITS, DocumentLimits, read_feed
 from feedweir.acquire.parse.id_paths import cut_of, identified
 from feedweir.errors import DocumentError
@@ -41,7 +41,7 @@ class ItemRows:
     def __init__(self) -> None:
         self._columns: Columns = {name: [] for name in ITEM_SCHEMA.names}
 
-    def add(self, feed: Feed, *, source: str, first_seq: int, arrived_us: int) -> None:
+    def add(self, feed: ParsedFeed, *, source: str, first_seq: int, arrived_us: int) -> None:
         """The items of a document in the order of the stream: the last entry is the oldest and comes first."""
         found, columns = _identified(_finished(feed)), self._columns
         count = len(found["identity"])
@@ -70,7 +70,7 @@ def _identified(rows: Columns) -> Columns:
     return {name: [values[place] for place in kept] for name, values in {**rows, "identity": names}.items()}
 
 
-def _finished(feed: Feed) -> Columns:
+def _finished(feed: ParsedFeed) -> Columns:
     """Entries made safe, with the links inside their HTML; their identity is still the bare guid."""
     entries = feed.entries
     stated: Columns = {name: getattr(entries, name) for name in _OF_ENTRIES if name in NOTHING}
@@ -222,7 +222,7 @@ def parse(document: Document, *, limits: DocumentLimits = DEFAULT_LIMITS) -> Par
     )
 
 
-def parsed(document: Document, feed: Feed) -> ParsedDocument:
+def parsed(document: Document, feed: ParsedFeed) -> ParsedDocument:
     """The items of a document, given the feed that it was read as."""
     feed = identified(feed, document.id_path)
     rows = ItemRows()

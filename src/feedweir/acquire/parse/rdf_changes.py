@@ -10,7 +10,7 @@ from typing import Any
 import pyoxigraph
 
 from feedweir.acquire.parse.canonical import rdf_digest
-from feedweir.acquire.parse.entries import Feed, FeedText, entries_of
+from feedweir.acquire.parse.entries import FeedText, ParsedFeed, entries_of
 from feedweir.acquire.parse.rdf_graphs import distinct, graphs_of, rdf_type_of
 from feedweir.acquire.parse.rdf_items import raw_of
 from feedweir.errors import DocumentError
@@ -38,7 +38,7 @@ def is_rdf_change_document(document: FeedText) -> bool:
     return is_rdf_change(document.text)
 
 
-def read_rdf_changes(document: FeedText) -> Feed:
+def read_rdf_changes(document: FeedText) -> ParsedFeed:
     """The changes of a document, each as an entry."""
     try:
         value = json.loads(document.text)
@@ -50,7 +50,9 @@ def read_rdf_changes(document: FeedText) -> Feed:
     if len(kept) < len(changes):
         warnings.append(f"the document has {len(changes)} entries: only the first {len(kept)} are read")
     entries = [_entry(change, warnings) for change in kept]
-    return Feed(FeedDescription(link=document.url), entries_of(entries), (), tuple(dict.fromkeys(warnings)))
+    return ParsedFeed(
+        FeedDescription(link=document.url), entries_of(entries), (), tuple(dict.fromkeys(warnings))
+    )
 
 
 def _entry(change: dict[str, Any], warnings: list[str]) -> dict[str, Any]:

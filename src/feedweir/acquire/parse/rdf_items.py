@@ -18,7 +18,7 @@ import pyoxigraph
 from lxml import etree
 
 from feedweir.acquire.parse.canonical import rdf_digest
-from feedweir.acquire.parse.entries import NOTHING, Entries, Feed, FeedText, entries_of
+from feedweir.acquire.parse.entries import NOTHING, Entries, FeedText, ParsedFeed, entries_of
 from feedweir.acquire.parse.other_documents import feed_of_document, plain_xml
 from feedweir.acquire.parse.rdf_graphs import RDF_XML, distinct, graphs_of, rdf_type_of
 from feedweir.acquire.parse.rdf_vocabulary import VOCABULARY, said_below
@@ -99,7 +99,7 @@ def _is_json_ld(text: bytes) -> bool:
     return text[:1] == b"{" and b'"@context"' in head and b"jsonfeed.org" not in head
 
 
-def read_rdf(document: FeedText) -> Feed:
+def read_rdf(document: FeedText) -> ParsedFeed:
     """The items of a document of RDF."""
     kind = rdf_type_of(document.media_type, document.url)
     kind = kind or (RDF_XML if is_rdf_xml(document.text) else "application/ld+json")
@@ -118,7 +118,7 @@ def read_rdf(document: FeedText) -> Feed:
         warnings += (f"of an entry {_MOST_IN_ITEM:,} triples are kept, and the rest is left out",)
     if len(kept) < len(cuts):
         warnings += (f"the document has {len(cuts)} entries: only the first {len(kept)} are read",)
-    return Feed(FeedDescription(link=document.url), _entries(kept, document), (), warnings)
+    return ParsedFeed(FeedDescription(link=document.url), _entries(kept, document), (), warnings)
 
 
 def _cuts(graphs: Mapping[str, Triples], cut: str) -> Iterator[_Cut]:
@@ -186,7 +186,7 @@ def _entries(cuts: Sequence[_Cut], document: FeedText) -> Entries:
 def _entry(cut: _Cut, document: FeedText) -> dict[str, Any]:
     raw = raw_of(cut.triples)
     entry = _as_document(raw, document) if raw.startswith(b"<rdf:RDF") else {}
-    for name, value in _said(cut).items():
+    for name, value in _attributes(cut).items():
         if not entry.get(name):
             entry[name] = value
     name = cut.name or (cut.subject.value if isinstance(cut.subject, pyoxigraph.NamedNode) else "")
@@ -219,7 +219,7 @@ def _as_document(raw: bytes, document: FeedText) -> dict[str, Any]:
     return {name: getattr(entries, name)[0] for name in NOTHING}
 
 
-def _said(cut: _Cut) -> dict[str, Any]:
+def _attributes(cut: _Cut) -> dict[str, Any]:
     by_property: dict[str, list[Any]] = defaultdict(list)
     names: dict[Any, str] = {}
     for triple in cut.triples:

@@ -155,7 +155,7 @@ class Transformer:
         began = time.monotonic()
         if job.made.set_running_or_notify_cancel():
             try:
-                job.made.set_result(_made(process, stylesheet, job))
+                job.made.set_result(_transformed(process, stylesheet, job))
             except Exception as error:  # for whoever waits for the result
                 job.made.set_exception(error)
         with self._lock:
@@ -164,7 +164,7 @@ class Transformer:
         self._begin_some()
 
 
-def _made(process: TransformProcess, stylesheet: bytes, job: _Job) -> Transformed:
+def _transformed(process: TransformProcess, stylesheet: bytes, job: _Job) -> Transformed:
     request: dict[str, Any] = {
         "stylesheet": stylesheet.decode("utf-8", "replace"),
         "document": element_document(job.view).decode("utf-8", "replace"),

@@ -13,6 +13,7 @@ from feedweir.join.patterns.arena_kernels import View
 from feedweir.join.patterns.binding_rows import BindingRows
 from feedweir.join.patterns.evaluate_kernels import Begins, Documents, Kinds, Limits, Met, Rows
 from feedweir.join.patterns.pattern_set import Level, TemplateRelation
+from feedweir.join.patterns.scope import EVERYTHING, Scope, divided_rows
 from feedweir.join.patterns.templates import Template
 from feedweir.join.patterns.view_cache import ViewCache
 from feedweir.join.window_bounds import COUNT_FOLLOWED, TIME_FOLLOWED, JoinBounds, drop_largest
@@ -64,6 +65,8 @@ class Evaluation:
     found: tuple[Found, ...]
     dropped: tuple[tuple[int, int], ...] = ()
     """(relation, row of R_T) of those with too many matches, which are left out."""
+    steps: int = 0
+    """The most that any row of R_T took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,7 @@ class _Batch:
     documents: Documents
     view: View
     oldest: int
+    scope: Scope = EVERYTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +120,7 @@ class Evaluator:
         self.numbers = level.numbers
         self._kinds, lookup = _kinds_of(level, self.numbers)
         self._prepared = [_prepared(relation, self.numbers, lookup) for relation in level.relations]
+        self._divided = [divided_rows(level, relation) for relation in level.relations]
 
     def rows(self, rows: BindingRows, numbers: Longs) -> Rows:
         """R_R of a batch, without the variables of other sets: `numbers` are its documents' numbers, in order."""
@@ -142,9 +147,10 @@ class Evaluator:
         oldest: int,
         piece: slice,
         room: int,
+        scope: Scope = EVERYTHING,
     ) -> Evaluation:
         """The same for some of the batch's documents, with room for so many results."""
-        batch = _Batch(rows, documents, cache.arrays, oldest)
+        batch = _Batch(rows, documents, cache.arrays, oldest, scope)
         return self._run(range(len(self._prepared)), batch, piece.start, piece.stop, room)
 
     def run_one(
@@ -171,6 +177,7 @@ class Evaluator:
                 for number, budget in budgets.items()
                 for row in np.flatnonzero(budget.dropped).tolist()
             ),
+            max((int(budget.spent.max(initial=0)) for budget in budgets.values()), default=0),
         )
 
     def _results(self, number: int, found: Sequence[Found]) -> int:
@@ -189,6 +196,8 @@ class Evaluator:
 
     def _meet(self, batch: _Batch, first: int, last: int) -> _Group:
         met, sizes = kernels.meet(batch.rows, batch.documents, self._kinds, batch.view, first, last)
+        if batch.scope.part is not None:
+            met = met[batch.scope.part.has(batch.rows.value[met[:, 1]])]
         met = met[np.argsort(met[:, 0], kind="stable")]
         ptr = np.searchsorted(met[:, 0], np.arange(len(sizes) + 1)).astype(np.int64)
         sides = tuple(near for near in (0, 1) if sizes[self._kinds.role == near].any())
@@ -199,12 +208,13 @@ class Evaluator:
         prepared = self._prepared[number]
         wants_all = bool(prepared.relation.template.outputs)
         dropped = budget.dropped
+        is_asked = self._is_asked(number, batch.scope)
         found: list[Found] = []
         for near in group.sides:
             relation = prepared.by_near[near]
             starts = kernels.starts(relation.kinds, group.sizes)
             while True:
-                active = np.flatnonzero((starts >= 0) & ~dropped)
+                active = np.flatnonzero((starts >= 0) & is_asked & ~dropped)
                 if not len(active):
                     break
                 edges = starts[active]
@@ -231,6 +241,10 @@ class Evaluator:
                     break
                 drop_largest(dropped, results, room)
         return found
+
+    def _is_asked(self, number: int, scope: Scope) -> NDArray[np.bool_]:
+        divided = self._divided[number]
+        return np.ones_like(divided) if scope.is_divided is None else divided == scope.is_divided
 
     def _limits(self, oldest: int, room: int) -> Limits:
         bounds = self.bounds

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feedweir.join.patterns.evaluate import Found
-from feedweir.join.patterns.inner_results import Bindings, members_of
+from feedweir.join.patterns.inner_results import Bindings, each_document_once, members_of
 from feedweir.join.patterns.level_history import LevelState
 from feedweir.join.patterns.pattern_set import Level
-from feedweir.join.ragged import ranges
+from feedweir.join.ragged import Ragged, ranges
 from feedweir.plan.construction import filled
 
 Longs = NDArray[np.int64]
@@ -37,17 +37,19 @@ class LevelResults:
     state: LevelState
     dropped: frozenset[int] = frozenset()
     """Results that would have been too many, and are left out."""
+    steps: int = 0
+    """The most that any join took."""
 
     def count(self) -> int:
         """How many (query, pair) results there are, without making them."""
-        results = [self.level.results[one.result] for one in self.bindings]
-        total = sum(result.key is not None and bool(result.outputs) for result in results)
+        results = self.level.results
+        total = sum(int((~results.is_inner[one.result]).sum()) for one in self.bindings)
         return total + sum(_members_count(found, self.level) for found in self.found if found.paths is None)
 
     @property
     def has_derived(self) -> bool:
         """Whether any document is more than the item of its number."""
-        return any(segment.derived for segment in self.state.segments)
+        return self.state.has_derived
 
     def pairs(self, keys: frozenset[int]) -> Longs:
         """(key, left item, right item) of the matches of these queries, which construct nothing: each once, by key, by
@@ -82,30 +84,26 @@ class LevelResults:
         for found in self.found:
             if found.paths is not None:
                 continue
-            items = _ItemsOf(self.state)
+            items = self.state.items_of(found.left).beside(self.state.items_of(found.right))
+            ends = items.ptr.tolist()
             for result, places in members_of(found, self.level):
                 plain = self.level.results[result]
                 if plain.key is not None and plain.key not in without:
                     for place in places.tolist():
-                        together = items[int(found.left[place])] + items[int(found.right[place])]
-                        yield Match(plain.key, together, plain.select)
+                        together = items.longs[ends[place] : ends[place + 1]]
+                        yield Match(plain.key, tuple(together.tolist()), plain.select)
         for one in self.bindings:
-            result_of = self.level.results[one.result]
-            if result_of.key is not None and result_of.outputs:
-                xml = filled(result_of.select, dict(zip(result_of.outputs, one.texts, strict=True)))
-                items_of = self.state.items_of(one.left) + self.state.items_of(one.right)
-                yield Match(result_of.key, items_of, xml)
+            yield from self._constructed(one.take(~self.level.results.is_inner[one.result]))
 
-
-class _ItemsOf(dict[int, tuple[int, ...]]):
-    """The items of documents, looked up when they are first asked for."""
-
-    def __init__(self, state: LevelState) -> None:
-        self._state = state
-
-    def __missing__(self, number: int) -> tuple[int, ...]:
-        self[number] = self._state.items_of(number)
-        return self[number]
+    def _constructed(self, bindings: Bindings) -> Iterator[Match]:
+        items = self.state.items_of(bindings.left).beside(self.state.items_of(bindings.right))
+        texts = bindings.texts(self.state)
+        for place, result in enumerate(bindings.result.tolist()):
+            one = self.level.results[result]
+            assert one.key is not None
+            xml = filled(one.select, dict(zip(one.outputs, texts[place], strict=True)))
+            made_of = items.longs[items.ptr[place] : items.ptr[place + 1]]
+            yield Match(one.key, tuple(made_of.tolist()), xml)
 
 
 def _members_count(found: Found, level: Level) -> int:
@@ -124,13 +122,22 @@ def pairs_of(levels: Sequence[LevelResults], keys: Longs) -> Longs:
     one history: each once, by key, by the later item, and by left and right."""
     if not levels:
         return np.empty((0, 3), np.int64)
-    rows = np.concatenate([one.rows_of(_codes(one.level.results.keys, keys)) for one in levels], axis=1)
+    rows = np.concatenate([one.rows_of(codes_of(one.level.results.keys, keys)) for one in levels], axis=1)
     code, left, right = in_pair_order(*rows)
     state = levels[0].state
     return np.column_stack([keys[code], state.seqs(left), state.seqs(right)])
 
 
-def _codes(own: Longs, keys: Longs) -> Longs:
+def documents_of(found: LevelResults, keys: Longs) -> tuple[Longs, Ragged]:
+    """(key, items from left to right) of the matches of these queries, which construct nothing, whatever their
+    documents were made of: each once, by key, by the latest item, and by items."""
+    code, left, right = found.rows_of(codes_of(found.level.results.keys, keys))
+    items = found.state.items_of(left).beside(found.state.items_of(right))
+    order = each_document_once(code, items)
+    return keys[code[order]], items.take(order)
+
+
+def codes_of(own: Longs, keys: Longs) -> Longs:
     """Of each result the place of its key, or -1."""
     if not len(keys):
         return np.full(len(own), -1, np.int64)

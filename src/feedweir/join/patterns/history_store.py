@@ -8,6 +8,7 @@ are in which streams.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +17,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from feedweir.join.patterns.binding_rows import BindingRows, no_rows
-from feedweir.join.patterns.level_history import Asked, LevelState, Segment, stem_of
+from feedweir.join.patterns.level_history import Asked, Compositions, LevelState, Segment, stem_of
+from feedweir.join.ragged import from_arrow, to_arrow
 from feedweir.join.state_files import State, StateFiles
 from feedweir.logs import seals
 from feedweir.logs.files import replace_arrow
@@ -26,7 +28,7 @@ _NONE = np.empty(0, np.int64)
 
 
 _NOTHING = Segment(
-    *(0, 0, no_rows(1), _NONE, _NONE, _NONE, _NONE, {}, _NONE, _NONE, _NONE),
+    *(0, 0, no_rows(1), _NONE, _NONE, _NONE, _NONE, Compositions.of({}), _NONE, _NONE, _NONE),
     text_node=np.empty(0, np.int32),
     texts=pa.array([], pa.string()),
 )
@@ -37,10 +39,15 @@ def saved_segment(folder: Place, segment: Segment) -> Segment:
     stem = stem_of(segment)
     if segment.stem and (folder / f"{stem}.rows.arrow").exists():
         return segment
-    for kind, table in _tables(segment).items():
-        target = folder / f"{stem}.{kind}.arrow"
-        if (table.num_rows or kind == "rows") and not target.exists():
-            replace_arrow(target, table)
+    targets = {folder / f"{stem}.{kind}.arrow": table for kind, table in _tables(segment).items()}
+    absent = {
+        target: table
+        for target, table in targets.items()
+        if (table.num_rows or target.name.endswith(".rows.arrow")) and not target.exists()
+    }
+    # Each waits for the disk: together they wait once.
+    with ThreadPoolExecutor(len(targets)) as writers:
+        list(writers.map(replace_arrow, absent, absent.values()))
     return load_segment(folder, stem)
 
 
@@ -51,16 +58,12 @@ def _tables(segment: Segment) -> dict[str, pa.Table]:
     }
     nodes = pa.array(np.ascontiguousarray(rows.path).ravel())
     columns["path"] = pa.FixedSizeListArray.from_arrays(nodes, rows.path.shape[1])
-    derived = sorted(segment.derived.items())
     return {
         "rows": pa.table(columns),
         "documents": pa.table({name: getattr(segment, name) for name in ("number", "seq", "sub", "time")}),
         "members": pa.table({name: getattr(segment, name) for name in ("member_stream", "member_number")}),
         "derived": pa.table(
-            {
-                "number": pa.array([number for number, _ in derived], pa.int64()),
-                "items": pa.array([items for _, items in derived], pa.list_(pa.int64())),
-            }
+            {"number": segment.derived.number, "items": to_arrow(segment.derived.items)},
         ),
         "texts": pa.table({"number": segment.text_number, "node": segment.text_node, "text": segment.texts}),
     }
@@ -87,7 +90,7 @@ def load_segment(folder: Place, stem: str) -> Segment:
         path.flatten().to_numpy().reshape(-1, path.type.list_size),
     )
     first, last = (int(part) for part in stem.split("-")[:2])
-    derived = tables["derived"].to_pydict()
+    derived = tables["derived"]
     texts = tables["texts"]
     return Segment(
         first,
@@ -97,7 +100,7 @@ def load_segment(folder: Place, stem: str) -> Segment:
         _mapped(documents, "seq"),
         _mapped(documents, "sub"),
         _mapped(documents, "time"),
-        {number: tuple(items) for number, items in zip(derived["number"], derived["items"], strict=True)},
+        Compositions(_mapped(derived, "number"), from_arrow(derived["items"])),
         _mapped(members, "member_stream"),
         _mapped(members, "member_number"),
         _mapped(texts, "number"),
@@ -147,7 +150,8 @@ class HistoryStore:
         `note` is whatever else must be known with them, as JSON, and `beside` what of it is a table. The same states
         are handed back with their rows on disk, so that what a process holds does not grow with its windows.
         """
-        mapped = {name: self._save_level(name, one) for name, one in states.items()}
+        with ThreadPoolExecutor(max(len(states), 1)) as writers:
+            mapped = dict(zip(states, writers.map(self._save_level, states, states.values()), strict=True))
         files = {name: self._files(name, one) for name, one in mapped.items()}
         if beside is not None and beside.num_rows:
             replace_arrow(self.directory / _BESIDE / f"{batch:012d}.arrow", beside)

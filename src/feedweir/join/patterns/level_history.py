@@ -5,8 +5,9 @@ Segments of similar size are merged, so that there are few; what no window in us
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +15,34 @@ from numpy.typing import NDArray
 
 from feedweir.join.clock import LONG_AGO
 from feedweir.join.patterns.binding_rows import BindingRows, concatenated, no_rows
-from feedweir.join.ragged import ranges
+from feedweir.join.ragged import Ragged, ranges
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Compositions:
+    """Documents, by number (ascending), that are more than the item of their number: of which items each was made."""
+
+    number: Longs
+    items: Ragged
+
+    @staticmethod
+    def of(rows: Mapping[int, Sequence[int]]) -> Compositions:
+        numbers = sorted(rows)
+        return Compositions(np.array(numbers, np.int64), Ragged.of(rows[number] for number in numbers))
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    def only(self, numbers: Longs) -> Compositions:
+        """Those of these documents."""
+        places = np.flatnonzero(np.isin(self.number, numbers))
+        return Compositions(self.number[places], self.items.take(places))
+
+    def joined(self, later: Compositions) -> Compositions:
+        return Compositions(np.concatenate([self.number, later.number]), self.items.joined(later.items))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +56,7 @@ class Segment:
     seq: Longs
     sub: Longs
     time: Longs
-    derived: Mapping[int, tuple[int, ...]]
-    """The items that a derived document was made of, by its number."""
+    derived: Compositions
     member_stream: Longs
     """With `member_number`: which documents are in which streams, by the streams' stable numbers."""
     member_number: Longs
@@ -60,7 +84,6 @@ class Segment:
     def kept(self, is_kept: NDArray[np.bool_]) -> Segment:
         """Only these documents."""
         numbers = self.number[is_kept]
-        chosen = set(numbers.tolist()) if self.derived else set()
         in_texts = np.isin(self.text_number, numbers)
         in_members = np.isin(self.member_number, numbers)
         return Segment(
@@ -71,7 +94,7 @@ class Segment:
             self.seq[is_kept],
             self.sub[is_kept],
             self.time[is_kept],
-            {number: parts for number, parts in self.derived.items() if number in chosen},
+            self.derived.only(numbers) if len(self.derived) else self.derived,
             self.member_stream[in_members],
             self.member_number[in_members],
             self.text_number[in_texts],
@@ -92,6 +115,11 @@ def stem_of(segment: Segment) -> str:
         else 0
     )
     return "-".join(str(one) for one in (segment.first, segment.last, *ends, f"{content & (1 << 64) - 1:x}"))
+
+
+def version_of(state: LevelState) -> tuple[object, ...]:
+    """What tells apart the histories of a level, in memory or in files."""
+    return state.next_number, state.last_batch, state.clock, *map(stem_of, state.segments)
 
 
 _MERGE = 4
@@ -180,27 +208,40 @@ class LevelState:
                 found[here] = segment.time[at[here]]
         return found
 
-    def time_of(self, number: int) -> int:
-        for segment in self.segments:
-            at = int(np.searchsorted(segment.number, number))
-            if at < len(segment.number) and segment.number[at] == number:
-                return int(segment.time[at])
-        raise KeyError(number)
+    @property
+    def has_derived(self) -> bool:
+        """Whether any document is more than the item of its number."""
+        return any(len(segment.derived) for segment in self.segments)
 
-    def items_of(self, number: int) -> tuple[int, ...]:
-        """The items of a document: itself, or those that it was constructed from."""
-        for segment in self.segments:
-            if number in segment.derived:
-                return segment.derived[number]
-        return (int(self.sequence(np.array([number]))[0][0]),)
+    def items_of(self, numbers: Longs) -> Ragged:
+        """The items of documents: each itself, or those that it was made of."""
+        parts = []
+        sizes = np.ones(len(numbers), np.int64)
+        for derived in (segment.derived for segment in self.segments if len(segment.derived)):
+            at = np.minimum(np.searchsorted(derived.number, numbers), len(derived) - 1)
+            here = np.flatnonzero(derived.number[at] == numbers)
+            own = derived.items.take(at[here])
+            sizes[here] = np.diff(own.ptr)
+            parts.append((here, own))
+        ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        # What is made of one item has that one's number written over by the parts below.
+        data = np.repeat(self.sequence(numbers)[0], sizes)
+        for here, own in parts:
+            data[ranges(ptr[here], ptr[here + 1])] = own.data
+        return Ragged(ptr, data)
 
-    def text(self, number: int, node: int) -> str:
+    def texts(self, numbers: Longs, nodes: Ints) -> NDArray[np.object_]:
+        """The string values of nodes that constructions need, by documents' numbers."""
+        found = np.full(len(numbers), "", object)
         for segment in self.segments:
-            low, high = np.searchsorted(segment.text_number, [number, number + 1])
-            for place in range(int(low), int(high)):
-                if segment.text_node[place] == node:
-                    return str(segment.texts[place])
-        return ""
+            low, high = (np.searchsorted(segment.text_number, numbers, side) for side in ("left", "right"))
+            places = ranges(low.astype(np.int64), high.astype(np.int64))
+            asked = np.repeat(np.arange(len(numbers)), high - low)
+            is_it = segment.text_node[places] == nodes[asked]
+            if is_it.any():
+                taken = segment.texts.take(pa.array(places[is_it]))
+                found[asked[is_it]] = taken.to_numpy(zero_copy_only=False)
+        return found
 
     def stream_documents(self, stream: int) -> Longs:
         """The numbers of a stream's documents, in order."""
@@ -275,7 +316,7 @@ def _merged(segments: list[Segment], reach: Reach) -> Segment:
         column("seq"),
         column("sub"),
         column("time"),
-        {number: items for part in parts for number, items in part.derived.items()},
+        reduce(Compositions.joined, (part.derived for part in parts)),
         column("member_stream"),
         column("member_number"),
         column("text_number"),

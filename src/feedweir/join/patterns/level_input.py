@@ -13,11 +13,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from feedweir.items.string_keys import NO_VALUE, keys_of, stable_number
-from feedweir.join.patterns.binding_rows import BindingRows, Texts
-from feedweir.join.patterns.inner_results import Derived
-from feedweir.join.patterns.level_history import Segment
+from feedweir.join.patterns.binding_rows import BindingRows, Texts, concatenated
+from feedweir.join.patterns.inner_results import Derived, nothing_derived
+from feedweir.join.patterns.level_history import Compositions, Segment
 from feedweir.join.patterns.pattern_set import Level
 from feedweir.join.patterns.variables import result_variable
+from feedweir.join.ragged import Ragged
 from feedweir.join.window_bounds import running_clock
 from feedweir.match.trees.witnesses import Witnesses
 
@@ -57,7 +58,7 @@ class DocumentBatch:
 
 @dataclass(frozen=True, slots=True)
 class LevelInput:
-    """The documents of a batch that one level reads, in order; `rows` are of those not given by witnesses."""
+    """The documents of a batch that one level reads, in order."""
 
     seq: Longs
     sub: Longs
@@ -65,45 +66,52 @@ class LevelInput:
     members: Mapping[str, NDArray[np.bool_]]
     base: Longs
     """By document its row in the batch, or -1."""
-    derived: tuple[Derived | None, ...]
+    inner: Longs
+    """By document its row in `derived`, or -1."""
+    derived: Derived
     ids: Longs | None = None
     """By row of the batch, the id that matches report."""
 
-    def made_of(self, first: int) -> dict[int, tuple[int, ...]]:
-        """By number, from `first` on, the items of documents that are not just the item of their number."""
-        found = {first + place: one.items for place, one in enumerate(self.derived) if one is not None}
-        if self.ids is not None:
-            own = np.where(self.base >= 0, self.ids[self.base], self.seq)
-            for place in np.flatnonzero((self.base >= 0) & (own != self.seq)).tolist():
-                found[first + place] = (int(own[place]),)
-        return found
+    def made_of(self, first: int) -> Compositions:
+        """The items of documents, numbered from `first` on, that are not just the item of their number."""
+        own = self.seq if self.ids is None else np.where(self.base >= 0, self.ids[self.base], self.seq)
+        named = np.flatnonzero(own != self.seq)
+        made = np.flatnonzero(self.inner >= 0)
+        items = Ragged(np.arange(len(named) + 1), own[named]).joined(
+            self.derived.items.take(self.inner[made])
+        )
+        numbers = np.concatenate([named, made])
+        order = np.argsort(numbers)
+        return Compositions(first + numbers[order], items.take(order))
 
 
-def input_of(level: Level, batch: DocumentBatch, made: Sequence[Derived]) -> LevelInput:
+def input_of(level: Level, batch: DocumentBatch, made: Derived | None = None) -> LevelInput:
     """Those of the batch's documents and of the results of the levels below that a level reads, in sequence order."""
-    wanted = set(level.streams)
     marks = np.zeros(len(batch), np.bool_)
     for stream in level.streams:
         if stream in batch.members:
             marks[batch.members[stream]] = True
     base = np.flatnonzero(marks)
-    derived = [one for one in made if one.stream in wanted]
-    seq = np.concatenate([batch.seq[base], np.array([one.seq for one in derived], np.int64)])
-    sub = np.concatenate([batch.subs[base], np.array([one.sub for one in derived], np.int64)])
-    time = np.concatenate([batch.time_us[base], np.array([one.time_us for one in derived], np.int64)])
+    derived = (made or nothing_derived()).of_streams(level.streams)
+    seq = np.concatenate([batch.seq[base], derived.seq])
+    sub = np.concatenate([batch.subs[base], derived.sub])
+    time = np.concatenate([batch.time_us[base], derived.time_us])
     order = np.lexsort((sub, seq))
     origin = np.concatenate([base, np.full(len(derived), -1)])[order]
-    documents = tuple(None if place < len(base) else derived[place - len(base)] for place in order.tolist())
-    members = _members(level, batch, origin, documents)
-    return LevelInput(seq[order], sub[order], time[order], members, origin, documents, batch.ids)
+    inner = np.where(order >= len(base), order - len(base), -1)
+    members = _members(level, batch, origin, inner, derived)
+    return LevelInput(seq[order], sub[order], time[order], members, origin, inner, derived, batch.ids)
 
 
 def _members(
-    level: Level, batch: DocumentBatch, origin: Longs, documents: Sequence[Derived | None]
+    level: Level, batch: DocumentBatch, origin: Longs, inner: Longs, derived: Derived
 ) -> dict[str, NDArray[np.bool_]]:
     members = {}
+    made = np.flatnonzero(inner >= 0)
     for stream in level.streams:
-        marks = np.array([one is not None and one.stream == stream for one in documents], np.bool_)
+        marks = np.zeros(len(origin), np.bool_)
+        if stream in derived.streams:
+            marks[made] = derived.stream[inner[made]] == derived.streams.index(stream)
         if stream in batch.members:
             marks |= np.isin(origin, batch.members[stream])
         members[stream] = marks
@@ -133,43 +141,42 @@ def segment_of(
     )
 
 
-def inner_rows(
-    level: Level, inner: list[tuple[int, Derived]], numbers: Longs, times: Longs
-) -> tuple[BindingRows, Texts]:
-    """Results of inner joins: each variable is bound once, below one root, which joins without equalities meet on."""
+def inner_rows(level: Level, derived: Derived, numbers: Longs, times: Longs) -> tuple[BindingRows, Texts]:
+    """Results of inner joins, numbered: each variable is bound once, below one root, which joins without equalities
+    meet on."""
     known = {variable.number: place for place, variable in enumerate(level.variables)}
-    rows: list[tuple[int, int, int, int, int, int]] = []
-    texts: list[tuple[int, int, str]] = []
-    for place, document in inner:
-        root = result_variable(document.stream, "").number
+    rows: list[BindingRows] = []
+    texts: list[Texts] = []
+    for place, stream in enumerate(derived.streams):
+        own = np.flatnonzero(derived.stream == place)
+        nobody = np.full(len(own), NO_VALUE, np.int64)
+        root = result_variable(stream, "").number
         if root in known:
-            rows.append((NO_VALUE, NO_VALUE, root, int(numbers[place]), int(times[place]), -1))
-        for column, name in enumerate(document.names):
-            number = result_variable(document.stream, name).number
+            rows.append(_bound(root, nobody, nobody, numbers[own], times[own], -1))
+        for column, name in enumerate(derived.names[place]):
+            number = result_variable(stream, name).number
             if number not in known:
                 continue
-            rows.append(
-                (*_keys_at(document, column), number, int(numbers[place]), int(times[place]), column + 1)
-            )
+            value, check = _keys_at(derived, own, column)
+            rows.append(_bound(number, value, check, numbers[own], times[own], column + 1))
             if known[number] in level.text_variables:
-                texts.append((int(numbers[place]), column + 1, document.texts[column]))
-    columns = np.array(rows, np.int64).reshape(-1, 6).T
-    path = np.column_stack([np.zeros(len(rows), np.int32), columns[5].astype(np.int32)])
-    found = BindingRows(columns[0], columns[1], columns[2], columns[3], columns[4], path)
-    texts.sort()
-    return found, Texts(
-        np.array([one[0] for one in texts], np.int64),
-        np.array([one[1] for one in texts], np.int32),
-        [one[2] for one in texts],
-    )
+                nodes = np.full(len(own), column + 1, np.int32)
+                texts.append(Texts(numbers[own], nodes, derived.texts[own, column].tolist()))
+    return concatenated(rows, 2), joined_texts(texts)
 
 
-def _keys_at(document: Derived, column: int) -> tuple[int, int]:
-    """The key of a variable's value; a loose end's comes from its text."""
-    if document.keys[column] != (0, 0):
-        return document.keys[column]
-    value, check = keys_of([document.texts[column]])
-    return int(value[0]), int(check[0])
+def _bound(variable: int, value: Longs, check: Longs, number: Longs, time: Longs, node: int) -> BindingRows:
+    path = np.tile(np.array([0, node], np.int32), (len(number), 1))
+    return BindingRows(value, check, np.full(len(number), variable, np.int64), number, time, path)
+
+
+def _keys_at(derived: Derived, rows: Longs, column: int) -> tuple[Longs, Longs]:
+    """The keys of a variable's values; a loose end's comes from its text."""
+    value, check = derived.keys[rows, column].T.copy()
+    open_ = np.flatnonzero((value == 0) & (check == 0))
+    if len(open_):
+        value[open_], check[open_] = keys_of(derived.texts[rows[open_], column].tolist())
+    return value, check
 
 
 def joined_texts(parts: Sequence[Texts]) -> Texts:

@@ -17,8 +17,14 @@ from feedweir.join.patterns.binding_rows import BindingRows, Texts, concatenated
 from feedweir.join.patterns.evaluate import Evaluation, Evaluator, Found
 from feedweir.join.patterns.evaluate_kernels import Documents
 from feedweir.join.patterns.found import LevelResults, PatternResults
-from feedweir.join.patterns.inner_results import Bindings, Derived, bindings_of, derived_of, plain_bindings_of
-from feedweir.join.patterns.level_history import LevelState, compacted, states_named, with_segment
+from feedweir.join.patterns.inner_results import Bindings, bindings_of, derived_of, nothing_derived
+from feedweir.join.patterns.level_history import (
+    LevelState,
+    compacted,
+    states_named,
+    version_of,
+    with_segment,
+)
 from feedweir.join.patterns.level_input import (
     DocumentBatch,
     LevelInput,
@@ -30,6 +36,7 @@ from feedweir.join.patterns.level_input import (
 from feedweir.join.patterns.pattern_set import Level, PatternSet, compile_patterns, together
 from feedweir.join.patterns.reach import cut_short, reach_of, within_counts, within_memory, without_own_parts
 from feedweir.join.patterns.recall import Recall, asked_by, forgetting, lacking, recalled_batch, remembered
+from feedweir.join.patterns.scope import EVERYTHING, Scope, ValueSlice
 from feedweir.join.patterns.view_cache import ViewCache
 from feedweir.join.window_bounds import running_clock
 from feedweir.plan.predicates import TreePattern
@@ -54,6 +61,35 @@ class LevelCache:
 
     view: ViewCache = field(default_factory=ViewCache)
     state: LevelState | None = None
+    taken: _Taken | None = None
+    """The batch that brought it there: several tasks of one batch may run in one process."""
+
+    def is_of(self, state: LevelState) -> bool:
+        """Whether it reflects a state, or the same read from files."""
+        return self.state is state or (self.state is not None and version_of(self.state) == version_of(state))
+
+    def holds(self, before: LevelState, number: int, given: LevelInput) -> bool:
+        """Whether a batch was taken in already."""
+        one = self.taken
+        return (
+            one is not None
+            and one.number == number
+            and np.array_equal(one.given.seq, given.seq)
+            and np.array_equal(one.given.time, given.time)
+            and version_of(one.before) == version_of(before)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """A batch as the newest segment of a level's history."""
+
+    before: LevelState
+    number: int
+    given: LevelInput
+    state: LevelState
+    rows: BindingRows
+    documents: Documents
 
 
 class _Part:
@@ -96,35 +132,51 @@ class PatternLogic:
         return states_named(LevelState() for _ in self.levels)
 
     def step(
-        self, states: Mapping[str, LevelState], batch: DocumentBatch, number: int, sink: Sink | None = None
+        self,
+        states: Mapping[str, LevelState],
+        batch: DocumentBatch,
+        number: int,
+        sink: Sink | None = None,
+        scope: Scope = EVERYTHING,
     ) -> tuple[PatternResults, dict[str, LevelState]]:
         """Evaluate batch `number`. Levels that a stored state does not have start empty. What a sink has taken is not
-        among the results."""
+        among the results. `scope` is that of the lowest level."""
         after: dict[str, LevelState] = {}
         results: list[LevelResults] = []
-        made: list[Derived] = []
+        made = nothing_derived()
         failures: dict[int, str] = {}
         for place, level in enumerate(self.levels):
             name = f"level{place}"
             given = input_of(level, batch, made)
             before = states.get(name, LevelState())
             clocks = batch.clocks(before.clock)
-            state, pieces = self._level(place, before, batch, given, clocks, number)
-            inner: list[tuple[Sequence[Bindings], Level]] = []
+            taken = self._take_in(place, before, batch, given, clocks, number)
+            state, pieces = taken.state, self._found(place, taken, batch, EVERYTHING if place else scope)
+            inner: list[tuple[Bindings, Level]] = []
             for part, one in pieces:
                 reason = TOO_MANY_OF_ONE if self._is_piecewise else TOO_MANY
                 failures |= {
                     key: reason for row in sorted(one.dropped) for key in part.joins.keys_of(place, row)
                 }
-                inner.append((_inner_bindings(one), one.level))
+                inner += [(bindings, one.level) for bindings in one.bindings]
                 if sink is None:
                     results.append(one)
                 else:
                     sink(one)
             self.caches[place].view.trim(state.oldest)
-            made += derived_of(inner, place, state)
+            made = made.joined(derived_of(inner, place, state))
             after[name] = state
         return PatternResults(tuple(results), failures, self._notices(after)), after
+
+    def divided(
+        self, states: Mapping[str, LevelState], batch: DocumentBatch, number: int, part: ValueSlice
+    ) -> Iterator[LevelResults]:
+        """The matches of the joins that are divided by value, as far as they are one slice's; no state is left."""
+        for level in self.levels[:1]:
+            before = states.get("level0", LevelState())
+            given = input_of(level, batch)
+            taken = self._take_in(0, before, batch, given, batch.clocks(before.clock), number)
+            yield from (one for _, one in self._found(0, taken, batch, Scope(is_divided=True, part=part)))
 
     def lacking(self, states: Mapping[str, LevelState]) -> dict[str, list[str]]:
         """By level the streams of which it asks for more than its state has taken in."""
@@ -145,7 +197,7 @@ class PatternLogic:
                 continue
             batch = recalled_batch(found, recall.witness)
             before = forgetting(state, level, found)
-            given = input_of(level, batch, ())
+            given = input_of(level, batch)
             rows, texts = self._rows(level, batch, given, before.next_number)
             segment = segment_of(level, recall.number, given, rows, texts, before.next_number)
             after[name] = with_segment(before, segment, recall.clock, before.asked)
@@ -168,7 +220,7 @@ class PatternLogic:
                     notices.update(dict.fromkeys(part.joins.keys_of(place, one), notice))
         return notices
 
-    def _level(
+    def _take_in(
         self,
         place: int,
         before: LevelState,
@@ -176,55 +228,56 @@ class PatternLogic:
         given: LevelInput,
         clocks: Longs,
         number: int,
-    ) -> tuple[LevelState, Iterator[tuple[_Part, LevelResults]]]:
-        """The state after a batch, and its results, piece by piece."""
+    ) -> _Taken:
+        """Make a batch the newest segment of history, and have the view cache show it."""
         level, cache = self.levels[place], self.caches[place]
-        if cache.state is not before:
+        if cache.taken is not None and cache.holds(before, number, given):
+            return cache.taken
+        if not cache.is_of(before):
             cache.view = ViewCache(max_rows=cache.view.max_rows)
-        before = compacted(before, reach_of(level, before, self.joins.bounds))
-        # The batch becomes the newest segment of history.
-        rows, texts = self._rows(level, batch, given, before.next_number)
-        segment = segment_of(level, number, given, rows, texts, before.next_number)
-        now = int(clocks[-1]) if len(clocks) else before.clock
-        state = with_segment(before, segment, now, self._asked[place])
+        known = compacted(before, reach_of(level, before, self.joins.bounds))
+        rows, texts = self._rows(level, batch, given, known.next_number)
+        segment = segment_of(level, number, given, rows, texts, known.next_number)
+        now = int(clocks[-1]) if len(clocks) else known.clock
+        state = with_segment(known, segment, now, self._asked[place])
         # Its values are looked up in history: R_L has all rows with one of them, those of the batch included.
-        cache.view.prepare(np.unique(rows.value), lambda values: before.of_values(values, 1))
+        cache.view.prepare(np.unique(rows.value), lambda values: known.of_values(values, 1))
         cache.view.append(rows)
-        is_late = given.time < running_clock(given.time, before.latest)
+        is_late = given.time < running_clock(given.time, known.latest)
         clock = clocks[np.searchsorted(batch.seq, given.seq)]
         documents = Documents(segment.number, given.time, clock, is_late)
-        cache.state = state
-        pieces = (
+        cache.state, cache.taken = state, _Taken(before, number, given, state, rows, documents)
+        return cache.taken
+
+    def _found(
+        self, place: int, taken: _Taken, batch: DocumentBatch, scope: Scope
+    ) -> Iterator[tuple[_Part, LevelResults]]:
+        """The results of a level, piece by piece."""
+        view = self.caches[place].view
+        return (
             (part, one)
             for part in self._parts[place]
-            for one in self._of_part(part, rows, documents, cache.view, state, batch, given)
+            for one in self._of_part(part, taken, view, batch, scope)
         )
-        return state, pieces
 
     def _of_part(
-        self,
-        part: _Part,
-        rows: BindingRows,
-        documents: Documents,
-        view: ViewCache,
-        state: LevelState,
-        batch: DocumentBatch,
-        given: LevelInput,
+        self, part: _Part, taken: _Taken, view: ViewCache, batch: DocumentBatch, scope: Scope
     ) -> Iterator[LevelResults]:
-        own, bounds = part.evaluator.rows(rows, documents.number), self.joins.bounds
+        documents, state, seq = taken.documents, taken.state, taken.given.seq
+        own, bounds = part.evaluator.rows(taken.rows, documents.number), self.joins.bounds
         if not self._is_piecewise:
             evaluation = part.evaluator.run(own, documents, view, state.oldest)
             yield self._results(part, evaluation, state, batch)
             return
         # Documents that one item completes stay together: which of them come first is decided among all of them.
-        starts = np.append(_starts(given.seq), len(given.seq)).tolist()
+        starts = np.append(_starts(seq), len(seq)).tolist()
         waiting = [(0, len(starts) - 1)]
         while waiting:
             first, last = waiting.pop()
             is_one = last - first <= 1
             room = bounds.max_found if is_one else bounds.max_piece
             piece = slice(starts[first], starts[last])
-            evaluation = part.evaluator.run_piece(own, documents, view, state.oldest, piece, room)
+            evaluation = part.evaluator.run_piece(own, documents, view, state.oldest, piece, room, scope)
             found = None
             if is_one or not evaluation.dropped:
                 found = self._results(part, evaluation, state, batch)
@@ -244,7 +297,9 @@ class PatternLogic:
         dropped = {
             result for relation, row in evaluation.dropped for result in part.level.members(relation, row)
         }
-        return LevelResults(part.level, tuple(found), tuple(bindings), state, frozenset(dropped | too_many))
+        return LevelResults(
+            part.level, tuple(found), tuple(bindings), state, frozenset(dropped | too_many), evaluation.steps
+        )
 
     def _in_reach(self, found: Found, level: Level, state: LevelState, batch: DocumentBatch) -> Found:
         remembered = within_memory(found, level, state, batch.peaks, self.joins.bounds.lateness_us)
@@ -254,21 +309,19 @@ class PatternLogic:
         self, part: _Part, found: Sequence[Found], state: LevelState
     ) -> tuple[list[Bindings], set[int]]:
         """The bindings for constructions and inner joins, and the results that would have too many."""
-        level, room = part.level, self.joins.bounds.max_made
-        wide = max([1, *(len(variable.places) for variable in level.variables)])
+        room = self.joins.bounds.max_made
         made: list[Bindings] = []
         dropped: set[int] = set()
         for one in found:
-            if one.paths is not None:
-                own, too_many = bindings_of(one, level, state, wide, room - len(made))
-            elif one.relation in part.inner:
-                own, too_many = plain_bindings_of(one, level, room - len(made))
-            else:
+            if one.paths is None and one.relation not in part.inner:
                 continue
-            made += own
+            own, too_many = bindings_of(one, part.level, state, room)
+            room -= len(own)
+            made.append(own)
             dropped.update(too_many)
         # A template's matches come in parts: a result that is dropped in one gives nothing at all.
-        return [one for one in made if one.result not in dropped], dropped
+        gone = np.array(sorted(dropped), np.int64)
+        return [one.take(~np.isin(one.result, gone)) for one in made] if dropped else made, dropped
 
     def _rows(
         self, level: Level, batch: DocumentBatch, given: LevelInput, first: int
@@ -290,9 +343,10 @@ class PatternLogic:
             )  # fmt: skip
             parts.append(own)
             texts.append(own_texts)
-        inner = [(place, one) for place, one in enumerate(given.derived) if one is not None]
-        if inner:
-            found = inner_rows(level, inner, numbers, given.time)
+        if len(given.derived):
+            place_of = np.empty(len(given.derived), np.int64)
+            place_of[given.inner[given.inner >= 0]] = np.flatnonzero(given.inner >= 0)
+            found = inner_rows(level, given.derived, numbers[place_of], given.time[place_of])
             parts.append(found[0])
             texts.append(found[1])
         return concatenated(parts, 1).sorted(), joined_texts(texts)
@@ -301,12 +355,6 @@ class PatternLogic:
 def _starts(seq: Longs) -> Longs:
     """Where the documents of each item begin."""
     return np.flatnonzero(np.append(True, seq[1:] != seq[:-1])[: len(seq)])
-
-
-def _inner_bindings(found: LevelResults) -> list[Bindings]:
-    """Those that a join above reads."""
-    is_inner = found.level.results.is_inner
-    return [one for one in found.bindings if is_inner[one.result]]
 
 
 def _inner_relations(level: Level) -> frozenset[int]:

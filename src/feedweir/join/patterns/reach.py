@@ -57,14 +57,15 @@ def _events_back(numbers: Longs, later: Longs, earlier: Longs, state: LevelState
 
 def without_own_parts(found: Found, state: LevelState) -> Found:
     """The matches without those that have an item twice: a result of an inner join does not join its own parts."""
-    if not len(found) or not any(segment.derived for segment in state.segments):
+    if not len(found) or not state.has_derived:
         return found
-    derived = np.array([number for one in state.segments for number in one.derived], np.int64)
-    doubtful = np.flatnonzero(np.isin(found.left, derived) | np.isin(found.right, derived))
-    pairs = zip(found.left[doubtful].tolist(), found.right[doubtful].tolist(), strict=True)
-    met = [set(state.items_of(one)).isdisjoint(state.items_of(other)) for one, other in pairs]
+    left, right = state.items_of(found.left), state.items_of(found.right)
+    codes = np.unique(np.concatenate([left.longs, right.longs]), return_inverse=True)[1]
+    match = [np.repeat(np.arange(len(found)), np.diff(one.ptr)) for one in (left, right)]
+    ours, theirs = codes[: len(match[0])], codes[len(match[0]) :]
+    width = int(codes.max()) + 1
     kept = np.ones(len(found), np.bool_)
-    kept[doubtful] = met
+    kept[match[0][np.isin(match[0] * width + ours, match[1] * width + theirs)]] = False
     return found.take(kept)
 
 

@@ -89,8 +89,12 @@ def remembered(
 def _members(segment: Segment, stream: int) -> Remembered:
     at = np.searchsorted(segment.number, segment.member_number[segment.member_stream == stream])
     ids = segment.seq[at].copy()
-    for place, number in enumerate(segment.number[at].tolist() if segment.derived else ()):
-        ids[place] = segment.derived.get(number, (ids[place],))[0]
+    if len(segment.derived):
+        own = np.minimum(
+            np.searchsorted(segment.derived.number, segment.number[at]), len(segment.derived) - 1
+        )
+        is_made = segment.derived.number[own] == segment.number[at]
+        ids[is_made] = segment.derived.items.longs[segment.derived.items.ptr[own[is_made]]]
     return Remembered(ids, segment.seq[at], segment.sub[at], segment.time[at])
 
 

@@ -6,7 +6,7 @@ here. After an edit, so is what windows remember.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -19,12 +19,13 @@ from feedweir.items.string_keys import stable_number
 from feedweir.join.clock import LONG_AGO, Clock, Times
 from feedweir.join.constructed import is_whole, item_of
 from feedweir.join.notices import late_notices
-from feedweir.join.patterns.found import Match, PatternResults
+from feedweir.join.patterns.found import LevelResults, Match, PatternResults
 from feedweir.join.patterns.level_history import LevelState
 from feedweir.join.patterns.level_input import DocumentBatch
 from feedweir.join.patterns.pattern_logic import PatternLogic, Sink
 from feedweir.join.patterns.pattern_set import PatternSet, compile_patterns
 from feedweir.join.patterns.recall import Recall
+from feedweir.join.patterns.scope import Scope, ValueSlice
 from feedweir.join.patterns.variables import PatternQuery, stream_name
 from feedweir.join.result_bounds import ResultCounts
 from feedweir.join.streams import JoinSet, Stream
@@ -136,11 +137,17 @@ class PatternRounds:
         return sorted({key for stream in self._streams[round - 1] for key in stream.inputs})
 
     def step_stored(
-        self, before: Mapping[str, LevelState], batch: DocumentBatch, number: int, sink: Sink
+        self, before: Mapping[str, LevelState], batch: DocumentBatch, number: int, sink: Sink, scope: Scope
     ) -> tuple[PatternResults, dict[str, LevelState]]:
         """Evaluate the joins that were compiled before, whose matches go into the sink; the states after the batch."""
-        results, after = self._logics[0].step(_of_round(before, 0), batch, number, sink)
+        results, after = self._logics[0].step(_of_round(before, 0), batch, number, sink, scope)
         return results, {f"0.{name}": one for name, one in after.items()}
+
+    def divided(
+        self, before: Mapping[str, LevelState], batch: DocumentBatch, number: int, part: ValueSlice
+    ) -> Iterator[LevelResults]:
+        """One slice's matches of those joins among them that are divided by value."""
+        return self._logics[0].divided(_of_round(before, 0), batch, number, part)
 
     def step(
         self,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from feedweir.errors import LanguageError
 from feedweir.plan.predicates import PatternNode
@@ -144,24 +145,24 @@ def _kept_above(graph: JoinGraph, node: int, number: Mapping[int, int]) -> int:
     return number[above] if above >= 0 else -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Template:
     """`graph` is a minor; its ends, in order, are the columns of the template's relation R_T."""
 
     number: int
     graph: JoinGraph
 
-    @property
+    @cached_property
     def edges(self) -> tuple[tuple[int, int], ...]:
         """The value edges as pairs of columns."""
         column = {node: place for place, node in enumerate(self.graph.ends)}
         return tuple((column[one], column[other]) for one, other in self.graph.edges)
 
-    @property
+    @cached_property
     def sides(self) -> tuple[int, ...]:
         return tuple(self.graph.sides[node] for node in self.graph.ends)
 
-    @property
+    @cached_property
     def outputs(self) -> tuple[int, ...]:
         column = {node: place for place, node in enumerate(self.graph.ends)}
         return tuple(column[node] for node in self.graph.outputs)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 from feedweir.optimize.atom_relations import Key, atom_implies, atoms_exclude, keys_of, reach_of
 from feedweir.optimize.boolean_forms import Clause, Literal, clause_key, literal_key, to_cnf
@@ -11,6 +13,9 @@ from feedweir.optimize.subsumption import signed
 from feedweir.plan.predicates import And, AtLeast, Atom, Not, Or, Predicate
 
 Run = tuple[int, ...]
+
+MOST_RELATED = 256
+"""Atoms under one key that a new one is compared with: an implication that is missed costs sharing only."""
 
 
 @dataclass(slots=True)
@@ -25,6 +30,8 @@ class ClauseRegistry:
     clauses: list[Numbers] = field(default_factory=list)
     weaker: list[set[int]] = field(default_factory=list)
     stronger: list[set[int]] = field(default_factory=list)
+    compared: int = 0
+    """Pairs of atoms that were looked at because one may imply the other."""
     _atom_number: dict[Predicate, int] = field(default_factory=dict)
     _clause_number: dict[Numbers, int] = field(default_factory=dict)
     _filed: dict[Key, list[int]] = field(default_factory=dict)
@@ -79,25 +86,25 @@ class ClauseRegistry:
             self._relate(atom, number)
 
     def _relate(self, atom: Atom, number: int) -> None:
+        """Whatever it may imply is filed under a key that it reaches; what may imply it reaches one of its keys."""
         keys, reach = keys_of(atom), list(dict.fromkeys(reach_of(atom)))
-        near = {n for key in reach for n in self._filed.get(key, ())}
-        near |= {n for key in keys for n in self._reaching.get(key, ())}
-        for other in sorted(near):
-            self._relate_pair(atom, number, self.atoms[other], other)
+        below = _near(self._filed, reach)
+        above = _near(self._reaching, keys)
+        self.compared += len(below) + len(above)
+        atoms = cast(list[Atom], self.atoms)  # what is filed is no composition
+        for other in below:
+            if atom_implies(atom, atoms[other]):
+                self._imply(2 * number, 2 * other)
+        for other in above:
+            if atom_implies(atoms[other], atom):
+                self._imply(2 * other, 2 * number)
+        for other in sorted({*below, *above}):
+            if atoms_exclude(atom, atoms[other]):
+                self._imply(2 * number, 2 * other + 1)
         for key in keys:
             self._filed.setdefault(key, []).append(number)
         for key in reach:
             self._reaching.setdefault(key, []).append(number)
-
-    def _relate_pair(self, atom: Atom, number: int, partner: Predicate, other: int) -> None:
-        if isinstance(partner, (And, Or, AtLeast, Not)):
-            return
-        if atom_implies(atom, partner):
-            self._imply(2 * number, 2 * other)
-        if atom_implies(partner, atom):
-            self._imply(2 * other, 2 * number)
-        if atoms_exclude(atom, partner):
-            self._imply(2 * number, 2 * other + 1)
 
     def _imply(self, one: int, other: int) -> None:
         """One literal implies the other, and their negations the other way round."""
@@ -138,3 +145,8 @@ class ClauseRegistry:
         implying = {literal ^ 1 for own in clause for literal in self.implied[own ^ 1]}
         near = {n for literal in implying for n in self._with_literal.get(literal, ())}
         return {n for n in near if self.clauses[n] <= implying}
+
+
+def _near(filed: Mapping[Key, list[int]], keys: Iterable[Key]) -> list[int]:
+    """The atoms under some keys, of each key the last ones."""
+    return sorted({number for key in keys for number in filed.get(key, ())[-MOST_RELATED:]})

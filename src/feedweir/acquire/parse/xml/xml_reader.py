@@ -14,7 +14,7 @@ from typing import Any
 import feedparser
 from lxml import etree
 
-from feedweir.acquire.parse.entries import Feed, FeedText, entries_of
+from feedweir.acquire.parse.entries import FeedText, ParsedFeed, entries_of
 from feedweir.acquire.parse.html_page import feed_in_page, html_page_error, is_html_page
 from feedweir.acquire.parse.xml.tolerance import closed_entries, is_entity_bomb, repaired
 from feedweir.acquire.parse.xml.xml_element import RefusedError, XmlElement
@@ -24,7 +24,7 @@ from feedweir.items.model import FeedDescription
 from feedweir.text.html import absolute, one_line, title_text
 
 
-def read_xml(document: FeedText) -> Feed:
+def read_xml(document: FeedText) -> ParsedFeed:
     """RSS, RDF or Atom, well-formed or not."""
     text, url = document.text, document.url
     if is_html_page(text):
@@ -55,7 +55,7 @@ def read_xml(document: FeedText) -> Feed:
     return feed.warned(tree.warning)
 
 
-def _read_wrapped(document: FeedText) -> Feed:
+def _read_wrapped(document: FeedText) -> ParsedFeed:
     """A feed inside a page, or behind the doctype of one; raises `DocumentError` for any other page."""
     inside = feed_in_page(document.text)
     try:
@@ -67,7 +67,7 @@ def _read_wrapped(document: FeedText) -> Feed:
     return feed.warned("the feed is inside an HTML page")
 
 
-def _rescued(document: FeedText) -> Feed | None:
+def _rescued(document: FeedText) -> ParsedFeed | None:
     """The last resort, tried only when there is at least one whole entry to find."""
     whole = closed_entries(document.text.decode("utf-8", "replace"))
     most = min(whole, document.max_items)
@@ -141,7 +141,7 @@ def _checked(root: etree._Element, max_depth: int) -> etree._Element:
     return root
 
 
-def read_with_feedparser(body: bytes, *, url: str, max_items: int) -> Feed | None:
+def read_with_feedparser(body: bytes, *, url: str, max_items: int) -> ParsedFeed | None:
     """The feed that feedparser finds; None when it finds no entries either."""
     try:
         found = feedparser.parse(body, sanitize_html=False, resolve_relative_uris=False)
@@ -156,7 +156,7 @@ def read_with_feedparser(body: bytes, *, url: str, max_items: int) -> Feed | Non
         language=feed.get("language", ""),
     )
     return (
-        Feed(description, entries_of(entries), warnings=("parsed with feedparser, as a last resort",))
+        ParsedFeed(description, entries_of(entries), warnings=("parsed with feedparser, as a last resort",))
         if entries
         else None
     )
