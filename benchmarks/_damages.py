@@ -17,6 +17,7 @@ from feedweir.service.installation import Weir
 _log = logging.getLogger(__name__)
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
+TABLE_LOG = "_delta_log"
 LOGS = ("landing", "items", "elements", "annotations", "made", "seen", "batches", "joins")
 STATEMENTS = """
 register feed http://example.org/post as Post;
@@ -127,8 +128,9 @@ def _contents(directory: Path) -> dict[str, bytes]:
 
 
 def _files(directory: Path) -> list[Path]:
+    """Those that answers come from; open tables only follow them, and are made anew from manifests."""
     paths = (path for log in LOGS for path in (directory / log).rglob("*") if path.is_file())
-    return sorted(path for path in paths if not path.name.startswith("_"))
+    return sorted(path for path in paths if not path.name.startswith("_") and TABLE_LOG not in path.parts)
 
 
 def _damage(directory: Path, chance: random.Random) -> None:
