@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from feedweir.compile.plan_store import StoredPlan
+from feedweir.optimize.filter_plans.clause_registry import ClauseRegistry, Run
 from feedweir.optimize.filter_plans.drift import (
     Drift,
     InForce,
@@ -23,7 +24,7 @@ from feedweir.optimize.filter_plans.live_plan import LivePlan
 from feedweir.optimize.filter_plans.source_plans import Asked, PlannedSource, asked_of_sources, planned_source
 from feedweir.optimize.filter_plans.work_model import PRICES, seconds_of
 from feedweir.optimize.statistics import SourceStatistics
-from feedweir.plan.predicates import TRUE, Predicate
+from feedweir.plan.predicates import TRUE, And, Or, Predicate
 from feedweir.plan.query import Query
 
 _log = logging.getLogger(__name__)
@@ -271,7 +272,17 @@ def _renew(kept: _Kept) -> None:
     """Go on with a plan that is made at once, if it is better than the one that followed all changes."""
     fresh, kept.planning_s = _timed(kept.live.replanned)
     if fresh.cost <= kept.live.cost:
+        kept.put = _renumbered(kept.put, kept.live.graph.registry, fresh.graph.registry)
         kept.live = fresh
+
+
+def _renumbered(put: InForce, before: ClauseRegistry, now: ClauseRegistry) -> InForce:
+    """What is in force, by the numbers that its clauses have in another registry."""
+
+    def moved(run: Run) -> Run:
+        return now.run_of(And(tuple(Or(tuple(before.clause(clause))) for clause in run)))
+
+    return InForce(tuple(sorted((moved(run), moved(parent)) for run, parent in put.nodes)))
 
 
 def _is_much(known: SourceStatistics, before: SourceStatistics) -> bool:

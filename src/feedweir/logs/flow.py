@@ -7,7 +7,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from pathlib import Path
 
 from feedweir.errors import DamagedFileError
 from feedweir.logs.batches import Manifest, Phase
@@ -16,6 +15,7 @@ from feedweir.logs.files import replace_sealed_json
 from feedweir.logs.landing import LandingLog
 from feedweir.logs.seals import read_json
 from feedweir.logs.store import Store
+from feedweir.storage import ObjectPath, Place, places_in
 
 _KEPT = 64
 """The newest batches whose times are kept."""
@@ -37,14 +37,14 @@ _KINDS = (
 class PhaseLog:
     """What the newest batches took, a file each: not in their manifests, which are made again to the same bytes."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Place) -> None:
         self._directory = directory
 
     def write(self, batch: int, phases: Sequence[Phase]) -> None:
         """Keep what a batch took; what a loss of power takes away is not missed."""
         value = {"phases": [asdict(one) for one in phases]}
         replace_sealed_json(self._path(batch), value, is_synced=False)
-        for path in sorted(self._directory.glob("[0-9]*.json"))[:-_KEPT]:
+        for path in places_in(self._directory, "[0-9]*.json")[:-_KEPT]:
             path.unlink(missing_ok=True)
 
     def read(self, batch: int) -> tuple[Phase, ...]:
@@ -54,7 +54,7 @@ class PhaseLog:
         except (FileNotFoundError, DamagedFileError, KeyError, TypeError):
             return ()
 
-    def _path(self, batch: int) -> Path:
+    def _path(self, batch: int) -> Place:
         return self._directory / f"{batch:012d}.json"
 
 
@@ -105,7 +105,9 @@ def state_bytes(directory: DataDirectory) -> dict[str, int]:
     return {kind: _size(directory.root / kind) for kind in _KINDS if (directory.root / kind).is_dir()}
 
 
-def _size(folder: Path) -> int:
+def _size(folder: Place) -> int:
+    if isinstance(folder, ObjectPath):
+        return folder.size_of_all()
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:

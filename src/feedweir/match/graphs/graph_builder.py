@@ -10,18 +10,15 @@ from itertools import pairwise
 import numpy as np
 
 from feedweir.match.arrays import Array, frozen, starts_of
+from feedweir.match.graphs.compared_values import OPS, Axes, microseconds, type_of
 from feedweir.match.graphs.graph_forms import about, compared_value, is_compared
 from feedweir.match.graphs.graph_set import (
     IRIS,
     LITERALS,
     NUMBERS,
-    OPS,
     TEXTS,
-    Axes,
     Constants,
     GraphSet,
-    microseconds,
-    type_of,
 )
 from feedweir.match.graphs.join_kernels import MOMENT, NUMBER, TEXT, TIME, Shapes
 from feedweir.match.graphs.triple_kernels import (

@@ -17,6 +17,7 @@ import numpy as np
 from feedweir.items.rdf_values import STRING
 from feedweir.items.triples import Node
 from feedweir.match.arrays import Array, frozen, ranges_of
+from feedweir.match.graphs.compared_values import places_among
 from feedweir.match.graphs.graph_builder import compile_graphs
 from feedweir.match.graphs.graph_forms import (
     about,
@@ -33,8 +34,8 @@ from feedweir.match.graphs.graph_set import (
     GraphSet,
     Hits,
     Places,
-    places_among,
 )
+from feedweir.match.graphs.graph_wording import pattern_of
 from feedweir.match.graphs.join_kernels import AT_LEAST, AT_MOST, EQUAL, LESS, MOMENT, MORE, NUMBER, TEXT
 from feedweir.match.graphs.part_users import PartUsers
 from feedweir.match.graphs.triple_batches import TripleBatch
@@ -223,7 +224,7 @@ def _with_conditions(graphs: GraphSet, ice: FrozenPatterns, batch: TripleBatch, 
             return False
         if term not in held:
             variable = term - len(ice.graphs.constants.kinds)
-            pattern = ice.graphs.pattern(int(ice.parts[variable]))
+            pattern = pattern_of(ice.graphs, int(ice.parts[variable]))
             name = str(ice.variables[variable])
             held[term] = [one for one in pattern.constraints if about(one, name) == one]
         return implied(test, held[term])
