@@ -373,9 +373,9 @@ def _row_groups(documents: Sequence[Landed]) -> Iterator[tuple[int, int]]:
 
 
 @lru_cache(maxsize=10_000)
-def _count_in(path: Path) -> int:
+def _count_in(path: Place) -> int:
     try:
-        return int(pq.read_metadata(path).num_rows)
+        return int(pq.read_metadata(local(path)).num_rows)
     except (pa.ArrowException, OSError):
         return 0
 

@@ -55,7 +55,8 @@ def tasks_on(
 def _describe(session: SparkSession, tasks: Sequence[Any]) -> None:
     """What Spark's pages call the job of a round."""
     kind = type(tasks[0]).__name__.removesuffix("Task").lower()
-    batch = tasks[0].manifest.upto if kind == "shard" else tasks[0].assignment.upto
+    first = tasks[0]
+    batch = (first.manifest if hasattr(first, "manifest") else first.assignment).upto
     session.sparkContext.setJobDescription(f"feedweir batch {batch}: {kind}, {len(tasks)} tasks")
 
 
