@@ -7,8 +7,8 @@ from dataclasses import astuple, fields
 
 import numpy as np
 
-from feedweir.optimize.numbered_clauses import Floats
-from feedweir.optimize.work_model import Clauses, Prices, Work
+from feedweir.optimize.filter_plans.numbered_clauses import Floats
+from feedweir.optimize.filter_plans.work_model import Clauses, Prices, Work
 
 
 def clauses_as_words(share: Floats) -> Clauses:

@@ -144,20 +144,23 @@ class Timed:
         )
 
 
-def sources_through_driver(count: int) -> dict[str, float]:
-    """What the driver spends on the reports of so many sources, and how large the manifest is for them."""
-    reports = {
-        f"source {number:06d}": SourceReport(
-            2, 20, 3, 0, arrived="2026-01-01T00:00:00+00:00", published=[1, 2, 3]
-        )
-        for number in range(count)
-    }
-    manifest = Manifest(0, 1, 1, (), (), 0, 0, sources=reports)
+def sources_through_driver(count: int, tasks: int = 16) -> dict[str, float]:
+    """What the driver spends on what tasks wrote of so many sources, until their batch is published and committed,
+    and how large the manifest is. What the fetcher then learns of each source is not in it."""
+    names = [f"source {number:06d}" for number in range(count)]
+    report = SourceReport(2, 20, 3, 0, arrived="2026-01-01T00:00:00+00:00", published=[1, 2, 3])
     with tempfile.TemporaryDirectory() as scratch:
+        store = Store(Path(scratch))
+        files = tuple(f"000000000001-parsed-{task:03d}-0000000a.parquet" for task in range(tasks))
+        for task, name in enumerate(files):
+            store.write_reports(name, dict.fromkeys(names[task::tasks], report))
         begun = time.process_time()
-        Store(Path(scratch)).publish(manifest)
-        Store(Path(scratch)).published(1)
+        manifest = store.publish(Manifest(0, 1, 1, (), (), 0, 0, source_files=files))
+        store.published(1)
+        told = store.reports(manifest)
+        asked = told.failures(), told.newcomers(), told.having_news()
         spent_ms = 1000 * (time.process_time() - begun)
+        assert len(asked[2]) == count
         size = next((Path(scratch) / "batches").glob("0*.json")).stat().st_size
     return {"driver_ms_100k_sources": round(spent_ms), "manifest_bytes_100k_sources": size}
 

@@ -17,10 +17,10 @@ from feedweir.match.index.filter_forest import SourceTree
 from feedweir.match.matching.batch_facts import Texts, texts_of
 from feedweir.match.sets.compiled_set import IndexedSet, compiled_in_memory
 from feedweir.match.sets.query_store import table_of
-from feedweir.optimize.factored_filters import vcb
-from feedweir.optimize.filter_tree import FilterTree
-from feedweir.optimize.numbered_clauses import CodedPredicates
-from feedweir.optimize.work_model import (
+from feedweir.optimize.filter_plans.factored_filters import vcb
+from feedweir.optimize.filter_plans.filter_tree import FilterTree
+from feedweir.optimize.filter_plans.numbered_clauses import CodedPredicates
+from feedweir.optimize.filter_plans.work_model import (
     Prices,
     Work,
     cheapest,

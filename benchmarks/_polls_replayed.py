@@ -17,8 +17,8 @@ from statistics import median
 
 import numpy as np
 
-from feedweir.acquire.fetch.exchange import Changed, FetchResult, Unchanged, Validators
-from feedweir.acquire.refresh.planned_policy import Planned
+from feedweir.acquire.fetch.transport import Changed, FetchResult, Unchanged, Validators
+from feedweir.acquire.refresh.policies import Planned
 from feedweir.acquire.refresh.refresh_rules import RefreshRules, fraction, learned, next_check
 from feedweir.acquire.refresh.request_budget import Steering
 from feedweir.acquire.refresh.source_history import History, fitted, kept, mean_rate_s, rhythm_of

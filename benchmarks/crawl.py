@@ -26,12 +26,11 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from feedweir.acquire.fetch.addresses import AddressRule
 from feedweir.acquire.fetch.aiohttp_transport import AiohttpTransport
 from feedweir.acquire.fetch.crawl import Crawler, CrawlOptions, CrawlReport, share_of
-from feedweir.acquire.fetch.exchange import Changed, Failed, Request, Response, Transport, Unchanged
 from feedweir.acquire.fetch.fetcher import Fetcher
 from feedweir.acquire.fetch.hosts import HostLedger, HostRules
 from feedweir.acquire.fetch.http_rules import host_of
-from feedweir.acquire.refresh.planned_policy import Planned
-from feedweir.acquire.refresh.policies import Fixed
+from feedweir.acquire.fetch.transport import Changed, Failed, Request, Response, Transport, Unchanged
+from feedweir.acquire.refresh.policies import Fixed, Planned
 from feedweir.acquire.refresh.refresh_rules import RefreshRules, fraction
 from feedweir.acquire.refresh.request_budget import Budget
 from feedweir.acquire.refresh.source_history import History

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._execution import Measured, compared, measured_ways, published
-from feedweir.optimize.factored_filters import vcb
-from feedweir.optimize.filter_tree import ROOT, FilterTree
-from feedweir.optimize.numbered_clauses import (
+from feedweir.optimize.filter_plans.factored_filters import vcb
+from feedweir.optimize.filter_plans.filter_tree import ROOT, FilterTree
+from feedweir.optimize.filter_plans.numbered_clauses import (
     CodedPredicates,
     conjunctions,
     no_numbers,

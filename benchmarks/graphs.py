@@ -35,7 +35,7 @@ from feedweir.match.graphs.graph_set import GraphSet
 from feedweir.match.graphs.part_users import PartUsers
 from feedweir.match.graphs.triple_batches import TripleBatch, batch_of_statements, triples_in
 from feedweir.plan.predicates import Constant, Constraint, GraphPattern, GraphTerm, Iri, Triple, Variable
-from feedweir.published.graphs import GToPSS, MatrixMatcher
+from feedweir.published.graphs import MatrixMatcher, g_topss
 
 _AT_ONCE = 100
 NEWS_WORDS = tuple(f"word{number}" for number in range(4000))
@@ -173,7 +173,7 @@ def one_structure(count: int, matched: int) -> dict[str, object]:
     n_shapes = len(subscriptions.graphs.shapes.counts)
     result: dict[str, object] = {"subscriptions": count, "matched": len(ours), "shapes": n_shapes}
     agrees = True
-    for name, matcher in (("match", MatrixMatcher()), ("gtopss", GToPSS())):
+    for name, matcher in (("match", MatrixMatcher()), ("gtopss", g_topss())):
         for number, pattern in enumerate(asked):
             matcher.add(number, pattern)
         spent_s, answer = _timed(lambda one=matcher: one.match(facts), repeats=1)  # type: ignore[misc]

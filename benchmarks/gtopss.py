@@ -24,10 +24,10 @@ from feedweir.match.graphs.triple_batches import batch_of_statements
 from feedweir.plan.predicates import GraphPattern
 from feedweir.published.graphs import (
     ContainmentTrees,
-    GToPSS,
     MatrixMatcher,
     MergingIndex,
     PublicationMatrix,
+    g_topss,
 )
 
 Points = list[tuple[float, float]]
@@ -152,7 +152,7 @@ def _structure(most: int) -> Figure:
         asked, facts = same_structure(count, min(100, count // 2))
         ours, batch = Subscriptions.of(asked), batch_of_statements([facts])
         ours.match(batch)
-        for name, matcher in (("G-ToPSS (Python)", GToPSS()), ("match (Python)", MatrixMatcher())):
+        for name, matcher in (("G-ToPSS (Python)", g_topss()), ("match (Python)", MatrixMatcher())):
             filled = _filled(matcher, asked)
             found[name].append((count, _ms(lambda m=filled, p=facts: m.match(p))))  # type: ignore[misc]
         found["ours"].append((count, _ms(lambda o=ours, b=batch: [o.match(b) for _ in range(20)]) / 20))  # type: ignore[misc]

@@ -15,15 +15,16 @@ from typing import Any
 import numpy as np
 
 from benchmarks import _xmark
-from feedweir.network.costs import Weights
 from feedweir.network.covers import cheapest
 from feedweir.network.embeddings import embeddings
-from feedweir.network.label_paths import count_paths, estimates
-from feedweir.network.latency import latencies
-from feedweir.network.plan import Options, Plan, plan_of
-from feedweir.network.problem import Problem, Source, problem_of
+from feedweir.network.latency import Site, latencies
+from feedweir.network.latency_search import quickened
+from feedweir.network.network_plan import Options, Plan, plan_of
+from feedweir.network.path_counts import count_paths, estimates
+from feedweir.network.problem import Problem, Source, Weights, problem_of
 from feedweir.network.view_arrays import branch_arrays
 from feedweir.network.views import UNLIMITED, View
+from feedweir.published.loga import quick_loga
 
 BOUNDS = (30, 50, 100, UNLIMITED)
 PAPER = {"embed_s": 452.0, "rewritings_s": 127.0, "solver_s": 180.0}
@@ -51,6 +52,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
         name = "none" if bound == UNLIMITED else str(bound)
         plan, plan_s = _timed(lambda problem=problem: plan_of(problem, Options(seconds=300)))
         result |= {f"{key}_{name}": value for key, value in _figures(plan).items()}
+        result |= {f"{key}_{name}": value for key, value in _latency_figures(plan, options.seed).items()}
         total = seconds["problem_s"] + plan_s
         result[f"plan_s_{name}"] = round(total, 1)
         result[f"speedup_{name}"] = round(sum(PAPER.values()) * count / 100_000 / total, 1)
@@ -107,6 +109,27 @@ def _figures(plan: Plan) -> dict[str, object]:
         "most_fed": int(fed.max()),
         "levels": int(level.max()),
         "kept": bool((fed <= bounds).all() and direct <= problem.source_capacity.sum()),
+    }
+
+
+def _latency_figures(plan: Plan, seed: int) -> dict[str, object]:
+    """LOGA over all rewritings, with half as much again as the bounds, and ours within the bounds."""
+    count = len(plan.fillings)
+    rng = np.random.default_rng(seed)
+    places = rng.uniform((1, 0, 0), (10, 800, 800), (count, 3)).tolist()
+    sites = {f"s{at}": Site(delay, x, y) for at, (delay, x, y) in enumerate(places)}
+    before, levels = latencies(plan.problem, plan.fillings, sites)
+    greedy, loga_s = _timed(lambda: quick_loga(plan, sites))
+    quick, together_s = _timed(lambda: quickened(plan, sites))
+    after, flatter = latencies(plan.problem, quick.fillings, sites)
+    return {
+        "loga_s": round(loga_s, 2),
+        "loga_latency_cut": round(1 - float(greedy.ways.latency.sum() / before.sum()), 4),
+        "loga_more_work": round(float(greedy.ways.cost.sum()) / plan.cost - 1, 4),
+        "together_s": round(together_s, 2),
+        "together_latency_cut": round(1 - float(after.sum() / before.sum()), 4),
+        "together_more_work": round(quick.cost / plan.cost - 1, 4),
+        "levels_ratio": round(float(flatter.max() / levels.max()), 3),
     }
 
 

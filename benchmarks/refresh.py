@@ -27,8 +27,7 @@ import pyarrow.parquet as pq
 
 from benchmarks import _worlds
 from benchmarks._polls_replayed import Account, FeedTrace, Trace, a_week_later, simulate, steering
-from feedweir.acquire.refresh.planned_policy import Planned
-from feedweir.acquire.refresh.policies import Fixed, RateProportional
+from feedweir.acquire.refresh.policies import Fixed, Planned, RateProportional
 from feedweir.acquire.refresh.refresh_rules import RefreshRules
 from feedweir.acquire.refresh.source_history import History
 

@@ -303,7 +303,7 @@ def _feeds(options: argparse.Namespace) -> dict[str, object]:
     press, chance = Press(3), random.Random(5)
     maker = PatternMaker(example_roots(press, 6_000, seed=11), random.Random(13), compared=0.97, equal=0.9)
     wanted = list(conditions(maker.patterns(round(1.55 * options.feeds)), chance))
-    return through_weir(wanted[: options.feeds], press, 20_000 if options.full else 4_000, sample=64)
+    return through_weir(wanted[: options.feeds], press, 40_000 if options.full else 20_000, sample=64)
 
 
 def _auctions(options: argparse.Namespace) -> list[Any]:

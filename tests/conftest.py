@@ -17,11 +17,11 @@ import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
 
-from feedweir.kernels.compiling import missing
+from feedweir.kernels.compilation import missing
+from feedweir.kernels.compile_notices import compiled_in
 from feedweir.kernels.declare import directory_in_use
-from feedweir.kernels.files import SETTING, chosen_place
-from feedweir.kernels.listing import Entry, entry_of, not_listed
-from feedweir.kernels.noticing import asked_in
+from feedweir.kernels.kernel_files import SETTING, chosen_place
+from feedweir.kernels.signatures import Signature, entry_of, not_listed
 
 DEPTH = 10
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "steady")
@@ -37,7 +37,7 @@ WARM_FROM = pytest.StashKey[int | None]()
 def pytest_configure(config: pytest.Config) -> None:
     os.environ[SETTING] = str(chosen_place())  # whatever a test makes of HOME
     if not hasattr(config, "workerinput"):
-        config.stash[WARM_FROM] = None if missing() else len(asked_in(directory_in_use()))
+        config.stash[WARM_FROM] = None if missing() else len(compiled_in(directory_in_use()))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -50,12 +50,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.section("compiled while tests ran", red=True)
         terminalreporter.line("\n".join(map(str, found)))
         terminalreporter.line(
-            "`python -m feedweir.kernels.listing` lists them, so that they are compiled ahead"
+            "`python -m feedweir.kernels.signatures` lists them, so that they are compiled ahead"
         )
 
 
-def _compiled_meanwhile(config: pytest.Config) -> list[Entry]:
-    asked = asked_in(directory_in_use())
+def _compiled_meanwhile(config: pytest.Config) -> list[Signature]:
+    asked = compiled_in(directory_in_use())
     warm_from = config.stash[WARM_FROM]
     new = asked[warm_from:] if warm_from is not None else ()
     return sorted({*not_listed(asked), *map(entry_of, new)})

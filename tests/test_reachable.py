@@ -18,7 +18,7 @@ STARTS: set[Definition] = {
     *((program, "") for program in PROGRAMS),
     # `python -c`: programs that other processes of ours are.
     ("feedweir.compile.statement_shares", "read_shares"),
-    ("feedweir.kernels.compiling", "serve"),
+    ("feedweir.kernels.compilation", "serve"),
     # Channels are found by their names.
     *((f"feedweir.deliver.channels.{name}", "CHANNEL") for name in SENT_CHANNELS),
     # What a program of somebody else's may import.

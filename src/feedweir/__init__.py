@@ -22,8 +22,8 @@ from feedweir.errors import (
 if TYPE_CHECKING:
     from feedweir.items.model import Enclosure, Item
     from feedweir.language import format_statement, parse, parse_search
+    from feedweir.service.execution import Outcome
     from feedweir.service.installation import Weir
-    from feedweir.service.statements import Outcome
 
 __version__ = "0.1.0"
 
@@ -50,7 +50,7 @@ __all__ = [
 _HOMES = {
     "Enclosure": "feedweir.items.model",
     "Item": "feedweir.items.model",
-    "Outcome": "feedweir.service.statements",
+    "Outcome": "feedweir.service.execution",
     "Weir": "feedweir.service.installation",
     "format_statement": "feedweir.language",
     "parse": "feedweir.language",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from feedweir.acquire.refresh.source_state import SourceState
-from feedweir.acquire.refresh.stored_state import saved, state_of
+from feedweir.acquire.refresh.source_state import SourceState, saved, state_of
 from feedweir.catalog import FetchState, SourceRecord
 
 

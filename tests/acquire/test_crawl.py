@@ -22,9 +22,9 @@ from feedweir.acquire.fetch.crawl import (
     failures_of,
     share_of,
 )
-from feedweir.acquire.fetch.exchange import Changed, FetchLimits, FetchResult, Unchanged, Validators
 from feedweir.acquire.fetch.fetcher import Fetcher
 from feedweir.acquire.fetch.hosts import HostLedger, HostRules
+from feedweir.acquire.fetch.transport import Changed, FetchLimits, FetchResult, Unchanged, Validators
 from feedweir.acquire.refresh.source_state import SourceState
 from feedweir.logs.landing import Landed, LandingLog
 

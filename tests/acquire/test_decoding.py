@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feedweir.acquire.fetch.content_encodings import TooLarge, Undecodable, decoded
+from feedweir.acquire.fetch.http_rules import TooLarge, Undecodable, decoded
 
 
 def raw_deflate(body: bytes) -> bytes:

@@ -15,7 +15,8 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from feedweir.acquire.fetch.addresses import PUBLIC_ONLY, AddressRule
 from feedweir.acquire.fetch.aiohttp_transport import AiohttpTransport
-from feedweir.acquire.fetch.exchange import (
+from feedweir.acquire.fetch.fetcher import Fetcher, request_headers
+from feedweir.acquire.fetch.transport import (
     Agent,
     Changed,
     Failed,
@@ -27,7 +28,6 @@ from feedweir.acquire.fetch.exchange import (
     Unchanged,
     Validators,
 )
-from feedweir.acquire.fetch.fetcher import Fetcher, request_headers
 
 from .origin import Asked, Origin, an_origin, answer
 

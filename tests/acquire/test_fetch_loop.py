@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from feedweir.acquire.fetch.crawl import CrawlOptions, CrawlReport
-from feedweir.acquire.fetch.exchange import Agent
 from feedweir.acquire.fetch.fetch_loop import FetchLoop, rules_of
 from feedweir.acquire.fetch.hosts import HostLedger, HostRules
+from feedweir.acquire.fetch.transport import Agent
 from feedweir.acquire.refresh.refresh_rules import RefreshRules
 from feedweir.acquire.refresh.request_budget import Budget, Spending
 from feedweir.acquire.refresh.source_state import SourceState
@@ -90,7 +90,7 @@ def fetch_all(loop: FetchLoop, clock: Clock) -> int:
 def run(weir: Weir, loop: FetchLoop) -> None:
     def commit(manifest: Manifest) -> None:
         weir.commit(manifest)
-        loop.learn(manifest)
+        loop.learn(manifest.sources)
 
     weir.refresh_set()
     LocalRunner(weir.directory, commit).run_available()

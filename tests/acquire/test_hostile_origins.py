@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from feedweir.acquire.fetch.crawl import Crawler, CrawlOptions
-from feedweir.acquire.fetch.exchange import Agent
 from feedweir.acquire.fetch.fetch_loop import FetchLoop, rules_of
 from feedweir.acquire.fetch.hosts import HostRules
+from feedweir.acquire.fetch.transport import Agent
 from feedweir.acquire.refresh.request_budget import Budget
 from feedweir.logs.batches import Manifest
 from feedweir.pipeline.local_runner import LocalRunner
@@ -61,7 +61,7 @@ class House:
     def digest(self) -> None:
         def commit(manifest: Manifest) -> None:
             self.weir.commit(manifest)
-            self.loop.learn(manifest)
+            self.loop.learn(manifest.sources)
 
         self.weir.refresh_set()
         LocalRunner(self.weir.directory, commit).run_available()

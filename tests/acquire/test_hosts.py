@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feedweir.acquire.fetch.exchange import Reason, Request, Response, TransportError
 from feedweir.acquire.fetch.hosts import HostLedger, HostRules, PoliteTransport
+from feedweir.acquire.fetch.transport import Reason, Request, Response, TransportError
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 

@@ -18,11 +18,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from feedweir.acquire.fetch.crawl import CrawlOptions
-from feedweir.acquire.fetch.exchange import Agent
 from feedweir.acquire.fetch.fetch_loop import FetchLoop, rules_of
 from feedweir.acquire.fetch.hosts import HostRules
+from feedweir.acquire.fetch.transport import Agent
 from feedweir.acquire.intake import Intake
-from feedweir.acquire.refresh.stored_state import SourceMemory
+from feedweir.acquire.refresh.source_state import SourceMemory
 from feedweir.acquire.websub.leases import Leases
 from feedweir.errors import FeedweirError
 from feedweir.items.model import Item
@@ -88,7 +88,7 @@ class House:
         def commit(manifest: Manifest) -> None:
             self.weir.commit(manifest)
             if loop:
-                loop.learn(manifest)
+                loop.learn(manifest.sources)
 
         self.weir.refresh_set()
         LocalRunner(self.weir.directory, commit).run_available()

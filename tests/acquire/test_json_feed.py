@@ -119,7 +119,7 @@ def test_items_beyond_the_limit_are_left_out_with_a_warning() -> None:
     body = feed(*({"id": str(n)} for n in range(5))).encode()
     found = read_json_feed(FeedText(text=body, max_items=3))
     assert len(found.entries) == 3
-    assert found.warnings == ("the document has 5 entries: only 3 are kept",)
+    assert found.warnings == ("the document has 5 entries: only the first 3 are read",)
 
 
 values = st.recursive(

@@ -15,10 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from feedweir.acquire.fetch.exchange import Reason, Request, Response, TransportError
-from feedweir.acquire.refresh.stored_state import SourceMemory
-from feedweir.acquire.websub.lease_records import lease_of
-from feedweir.acquire.websub.leases import Leases
+from feedweir.acquire.fetch.transport import Reason, Request, Response, TransportError
+from feedweir.acquire.refresh.source_state import SourceMemory
+from feedweir.acquire.websub.leases import Leases, lease_of
 from feedweir.acquire.websub.subscriber import Hub, Lease, LeaseStatus, NamedBy
 from feedweir.service.installation import Weir
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 from benchmarks._hostile_documents import hostile_documents, nested, numbered, repeated
 
-from feedweir.acquire.fetch.content_encodings import decoded as decompressed
 from feedweir.acquire.fetch.discovery import discover, looks_like_html
+from feedweir.acquire.fetch.http_rules import decoded as decompressed
 from feedweir.acquire.opml import merged, read_opml, write_opml
 from feedweir.acquire.parse.encodings import decoded
 from feedweir.acquire.parse.entries import FeedText
@@ -55,8 +55,8 @@ from feedweir.text.html import (
     unescape,
 )
 from feedweir.text.markup_bounds import is_crowded, is_too_deep
+from feedweir.text.placed_words import fold, words, words_of_html
 from feedweir.text.redact import without_secrets
-from feedweir.text.words import fold, words, words_of_html
 
 _SIZE = 20_000
 _GROWTH = 8

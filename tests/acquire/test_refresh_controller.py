@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from feedweir.acquire.fetch.crawl import CrawlOptions
-from feedweir.acquire.fetch.exchange import Agent
 from feedweir.acquire.fetch.fetch_loop import FetchLoop, turns_of
 from feedweir.acquire.fetch.hosts import HostLedger, HostRules
+from feedweir.acquire.fetch.transport import Agent
 from feedweir.acquire.refresh.controller import rules_of
-from feedweir.acquire.refresh.planned_policy import Planned
+from feedweir.acquire.refresh.policies import Planned
 from feedweir.acquire.refresh.request_budget import Budget
 from feedweir.acquire.refresh.source_state import SourceState
 from feedweir.errors import SettingsError
@@ -82,7 +82,7 @@ def digest(weir: Weir, loop: FetchLoop) -> None:
 
     def commit(manifest: Manifest) -> None:
         weir.commit(manifest)
-        loop.learn(manifest)
+        loop.learn(manifest.sources)
 
     weir.refresh_set()
     LocalRunner(weir.directory, commit).run_available()

@@ -14,11 +14,8 @@ from benchmarks._polls_replayed import FeedTrace, simulate, steering
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedweir.acquire.refresh.forecast import expected
-from feedweir.acquire.refresh.forecast_kernels import moments_up_to
-from feedweir.acquire.refresh.planned_policy import Planned
-from feedweir.acquire.refresh.planning_kernels import first_of_cheapest
-from feedweir.acquire.refresh.policies import Fixed, Policy, RateProportional
+from feedweir.acquire.refresh.planning_kernels import first_of_cheapest, moments_up_to
+from feedweir.acquire.refresh.policies import Fixed, Planned, Policy, RateProportional, expected
 from feedweir.acquire.refresh.refresh_rules import RefreshRules
 from feedweir.acquire.refresh.request_budget import Budget, Spending, Steering, price_for
 from feedweir.acquire.refresh.source_history import (

@@ -13,8 +13,7 @@ from benchmarks._polls_replayed import FeedTrace, a_week_later, recorded, simula
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedweir.acquire.refresh.forecast import best_minutes, expected
-from feedweir.acquire.refresh.planned_policy import Planned
+from feedweir.acquire.refresh.policies import Planned, best_minutes, expected
 from feedweir.acquire.refresh.refresh_rules import RefreshRules
 from feedweir.acquire.refresh.rhythm_kernels import SIZE, fit
 from feedweir.acquire.refresh.source_history import SLOT_S, History, array, mean_rate_s

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feedweir.acquire.fetch.exchange import Changed, Failed, FetchResult, Gone, Reason, Unchanged, Validators
-from feedweir.acquire.refresh.planned_policy import Planned
-from feedweir.acquire.refresh.policies import Fixed, Policy, RateProportional
+from feedweir.acquire.fetch.transport import Changed, Failed, FetchResult, Gone, Reason, Unchanged, Validators
+from feedweir.acquire.refresh.policies import Fixed, Planned, Policy, RateProportional
 from feedweir.acquire.refresh.refresh_rules import (
     RefreshRules,
     described,

@@ -80,7 +80,7 @@ def test_a_chain_shows_its_first_join_first(weir: Weir) -> None:
 
 
 def test_what_is_no_join_of_its_own_is_refused_with_a_hint(weir: Weir) -> None:
-    with pytest.raises(CatalogError, match="is not a JOIN") as caught:
+    with pytest.raises(CatalogError, match="has no JOIN") as caught:
         weir.execute("explain joins Words")
     assert "explain feed Words" in caught.value.hint
 

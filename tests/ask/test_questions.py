@@ -11,7 +11,7 @@ import pytest
 from feedweir import CatalogError, LanguageError, Weir
 from feedweir.ask.why import Clause
 from feedweir.compile.plan_store import plan_in_force
-from feedweir.optimize.plan_report import as_text
+from feedweir.optimize.filter_plans.plan_report import as_text
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 STATEMENTS = """

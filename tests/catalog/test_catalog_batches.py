@@ -22,7 +22,7 @@ from feedweir.catalog import (
     open_catalog,
 )
 from feedweir.catalog.failures import KEPT
-from feedweir.catalog.statistics import HALF_LIFE_S
+from feedweir.catalog.hit_statistics import HALF_LIFE_S
 from feedweir.errors import CatalogError
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)

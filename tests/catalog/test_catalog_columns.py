@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feedweir.catalog import Catalog, Failure, FetchState, NewFeed
-from feedweir.catalog.columns import canonical_json, cleaned, microseconds, moment, storable, storable_key
+from feedweir.catalog.column_types import (
+    canonical_json,
+    cleaned,
+    microseconds,
+    moment,
+    storable,
+    storable_key,
+)
 from feedweir.errors import CatalogError
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)

@@ -80,11 +80,11 @@ def test_readers_see_one_moment_while_others_write(catalog: Catalog) -> None:
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("catalog.db", "not the URL"),
-        ("", "not the URL"),
+        ("catalog.db", "not a database URL"),
+        ("", "not a database URL"),
         ("sqlite://", "give it a file"),
         ("sqlite:///:memory:", "give it a file"),
-        ("mysql://host/x", "no catalog on 'mysql'"),
+        ("mysql://host/x", "cannot be kept in 'mysql'"),
         ("sqlite:////nowhere/at/all/catalog.db", "unable to open"),
         ("postgresql://nobody@/none?host=/nowhere/at/all", "refused"),
     ],

@@ -8,15 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from feedweir.catalog import (
-    Catalog,
-    Definition,
-    FetchState,
-    NewFeed,
-    NewSubscription,
-    name_text,
-    open_catalog,
-)
+from feedweir.catalog import Catalog, Definition, FetchState, NewFeed, NewSubscription, names, open_catalog
 from feedweir.catalog.feeds import Feeds
 from feedweir.errors import CatalogError
 
@@ -451,7 +443,7 @@ def test_after_a_first_question_names_are_not_read_again(
     catalog.feeds.add([source(name) for name in NAMES])
     for _ in range(2):
         catalog.feeds.all(like="news")
-    monkeypatch.setattr(name_text.NameText, "_read", None)
+    monkeypatch.setattr(names.NameText, "_read", None)
     monkeypatch.setattr("feedweir.catalog.names.is_like", None)
     catalog.feeds.add([source("more news")])
     assert len(catalog.feeds.all(like="news")) == 5

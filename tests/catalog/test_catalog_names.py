@@ -53,7 +53,7 @@ def test_folding_twice_is_folding_once(name: str) -> None:
 def test_a_name_without_text_or_with_space_at_an_end_is_refused(name: str) -> None:
     with pytest.raises(CatalogError, match="is not a name") as error:
         checked(name)
-    assert error.value.hint == "a name is not empty and has no space at its ends"
+    assert error.value.hint == "a name must not be empty, or begin or end with a space"
 
 
 def test_a_name_has_a_greatest_length_and_the_error_shows_its_beginning() -> None:

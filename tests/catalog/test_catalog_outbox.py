@@ -18,7 +18,7 @@ from feedweir.catalog import (
     Waiting,
     open_catalog,
 )
-from feedweir.catalog.columns import storable_key
+from feedweir.catalog.column_types import storable_key
 from feedweir.errors import CatalogError
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from feedweir.ask import explain_statements as asking
-from feedweir.ask import questions
+from feedweir.ask import explanation, questions
 from feedweir.join.stored.join_versions import open_joins
 from feedweir.join.streams import JoinSet
 from feedweir.optimize import normalisation
@@ -186,7 +185,7 @@ def test_every_way_to_explain_a_feed_shows_what_was_compiled_until_the_feed_says
         {name: SourceStatistics(100.0, 100.0) for name in "ABC"},
         {loose.name: JoinCounts(40.0, 40.0, 200.0), strict.name: JoinCounts(40.0, 1.0, 1.0)},
     )
-    for module in (asking, questions):
+    for module in (explanation, questions):
         monkeypatch.setattr(module, "known_streams", lambda *_: counted)
     assert ordered(compiled, counted) != compiled, "what was counted since asks for another order"
     chain.execute("create feed Elsewhere from B where title contains 'hail'")

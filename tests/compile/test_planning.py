@@ -20,8 +20,14 @@ from feedweir.match import CompiledSet, Frequencies, compile_set
 from feedweir.match.index.filter_forest import SourceTree
 from feedweir.match.matching.answer_parts import joined
 from feedweir.match.sets.compiled_set import open_compiled
-from feedweir.optimize.factored_filters import factorise
-from feedweir.optimize.source_plans import PlannedSource, asked_of_sources, places_of, planned_source, tree_of
+from feedweir.optimize.filter_plans.factored_filters import factorise
+from feedweir.optimize.filter_plans.source_plans import (
+    PlannedSource,
+    asked_of_sources,
+    places_of,
+    planned_source,
+    tree_of,
+)
 from feedweir.optimize.statistics import SourceStatistics
 from feedweir.plan.predicates import TRUE, And, Contains, Not, Or, Predicate, Term
 from feedweir.plan.query import Query

@@ -14,13 +14,13 @@ from feedweir.catalog import AtomCount
 from feedweir.compile import plan_store
 from feedweir.compile import statistics_intake as observing
 from feedweir.compile.plan_store import load_plan, plan_in_force
-from feedweir.compile.planner import AT_ONCE, Planner, Wanted, make_plan
+from feedweir.compile.planner import AT_ONCE, Planner, WantedPlan, make_plan
 from feedweir.compile.plans import Plans
 from feedweir.compile.statistics_intake import LANDMARK, growth, remembered_s, statistics_of, weights_of
 from feedweir.errors import CatalogError
 from feedweir.logs.directory import current_version
-from feedweir.optimize.drift import ReplanPolicy
-from feedweir.optimize.plan_report import as_text, as_value
+from feedweir.optimize.filter_plans.drift import ReplanPolicy
+from feedweir.optimize.filter_plans.plan_report import as_text, as_value
 from feedweir.optimize.statistics import HALF_LIFE_ITEMS, HALF_LIFE_S, SourceStatistics
 from feedweir.pipeline.observations import MOST_OF_A_SOURCE
 from feedweir.plan.predicates import Contains, Term
@@ -416,5 +416,5 @@ def test_making_a_plan_beside_the_set_ends_when_asked() -> None:
 
     asked = {(n, 0): title(f"w{n}") for n in range(100)}
     with pytest.raises(InterruptedError):
-        make_plan(Wanted(asked, SourceStatistics()), step)
+        make_plan(WantedPlan(asked, SourceStatistics()), step)
     assert len(steps) == 3

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from feedweir.compile.plan_store import plan_in_force
 from feedweir.compile.plans import Plans
-from feedweir.optimize.drift import ReplanPolicy
+from feedweir.optimize.filter_plans.drift import ReplanPolicy
 from feedweir.pipeline.local_runner import LocalRunner
 from feedweir.service.installation import Weir
 

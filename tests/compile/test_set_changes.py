@@ -20,7 +20,7 @@ from feedweir.items.schema import batch_of
 from feedweir.logs.directory import current_version
 from feedweir.match import SegmentedSet, compile_set, versions_of
 from feedweir.match.sets.compiled_set import open_compiled
-from feedweir.optimize.source_plans import Asked, asked_of_sources
+from feedweir.optimize.filter_plans.source_plans import Asked, asked_of_sources
 from feedweir.pipeline.sets import KEPT_SETS, change_set, open_installed
 from feedweir.plan.predicates import TRUE, Predicate
 from feedweir.service.installation import Weir

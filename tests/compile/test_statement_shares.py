@@ -118,7 +118,7 @@ def many(n: int = 60) -> list[Definition]:
 
 def shared(
     definitions: Sequence[Definition], n_processes: int, heard: list[tuple[int, int]] | None = None
-) -> list[sharing.Reading]:
+) -> list[sharing.CompiledFeeds]:
     told = [] if heard is None else heard
     places = range(len(definitions))
     return read_all(definitions, places, lambda done, all_: told.append((done, all_)), n_processes, share=8)
@@ -163,7 +163,7 @@ def test_a_share_that_a_process_died_of_is_read_here(monkeypatch: pytest.MonkeyP
 
 
 def _die_in_a_share(take: sharing.Take, died: list[str]) -> None:
-    def read_nothing(places: Sequence[int]) -> sharing.Reading:
+    def read_nothing(places: Sequence[int]) -> sharing.CompiledFeeds:
         died.append("in a share")
         raise EOFError
 

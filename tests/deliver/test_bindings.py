@@ -62,3 +62,27 @@ def test_why_tells_them(weir: Weir) -> None:
     (item,) = weir.items("Told")
     told = "\n".join(weir.ask.why(item.seq, "Told").lines())
     assert "?c = 'rock', ?r = '4.5'; ?c = 'jazz', ?r = '4.5'" in told
+
+
+def test_what_is_told_of_an_entry_stays_when_the_feed_or_a_vocabulary_changes(weir: Weir) -> None:
+    before = view(weir, "Told").entries[0].bindings
+    weir.execute("alter feed Told from * where graph { SELECT ?t WHERE { ?i rss:title ?t } }")
+    weir.push("Post", FEED.replace("<guid>1", "<guid>2").encode())
+    weir.run()
+    newer, older = view(weir, "Told").entries
+    assert [name for name, _ in newer.bindings[0]] == ["t"]
+    assert older.bindings == before
+    assert len(before) == 2
+
+
+def test_what_is_told_follows_the_vocabulary_by_which_it_was_found(weir: Weir) -> None:
+    weir.execute(
+        "register vocabulary push://words as Words saying 'property http://purl.org/dc/elements/1.1/subject urn:about';"
+        "SELECT ?x WHERE { ?i <urn:about> ?x } PUBLISH About"
+    )
+    weir.push("Post", FEED.replace("<guid>1", "<guid>2").encode())
+    weir.run()
+    (entry,) = view(weir, "About").entries
+    assert [node.value for ((_, node),) in entry.bindings] == ["rock", "jazz"]
+    weir.execute("drop feed Words")
+    assert view(weir, "About").entries[0].bindings == entry.bindings

@@ -54,9 +54,11 @@ def test_only_a_channel_that_signs_makes_secrets() -> None:
 
 
 def test_what_the_settings_do_not_allow_stays_closed(tmp_path: Path) -> None:
-    assert opened(context(tmp_path)) == {"file", "webhook"}
-    assert opened(context(tmp_path, smtp_host="localhost")) == {"file", "webhook", "mail"}
-    assert opened(context(tmp_path, public_url="https://weir.example/")) == {"file", "webhook", "websub"}
+    always = opened(context(tmp_path))
+    assert always >= {"file", "webhook"}
+    assert always.isdisjoint({"mail", "websub"})
+    assert opened(context(tmp_path, smtp_host="localhost")) == always | {"mail"}
+    assert opened(context(tmp_path, public_url="https://weir.example/")) == always | {"websub"}
     assert "notify" not in opened(context(tmp_path, notify=False))
 
 

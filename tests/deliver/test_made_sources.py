@@ -105,7 +105,7 @@ def test_a_stylesheet_that_fails_is_the_sources_failure(tmp_path: Path) -> None:
 def test_a_stylesheet_for_an_address_is_refused_with_the_way_to_do_it(tmp_path: Path) -> None:
     with (
         Weir.open(tmp_path, clock=lambda: NOON) as weir,
-        pytest.raises(CatalogError, match="registered already") as caught,
+        pytest.raises(CatalogError, match="to a registered feed") as caught,
     ):
         weir.execute("register feed http://muse.example/rss apply 'IncludePhotos' as Muse")
     assert "register the address first" in str(caught.value.hint)
@@ -217,7 +217,7 @@ def test_slow_stylesheets_take_a_bounded_time_together_and_none_from_the_others(
         assert [each.title for each in weir.items("Calm")] == ["made"]
         for number in range(3):
             (told,) = weir.catalog.failures.of("source", f"S{number}")
-            assert "stylesheets of sources together took more than" in told.reason
+            assert "stylesheets of all sources together took more than" in told.reason
 
 
 @pytest.mark.parametrize(("before", "statement", "way"), LOOPS.values(), ids=list(LOOPS))

@@ -18,8 +18,7 @@ from feedweir.deliver.render.element_document import element_document
 from feedweir.deliver.render.view import EntryView, FeedView
 from feedweir.deliver.transforms.stylesheets import Stylesheets
 from feedweir.deliver.transforms.transform_process import TransformLimits, TransformProcess
-from feedweir.deliver.transforms.transform_turns import COSTLY_S, Turns
-from feedweir.deliver.transforms.transformer import Transformer
+from feedweir.deliver.transforms.transformer import COSTLY_S, Transformer, Turns
 from feedweir.errors import DeliveryError
 from feedweir.items.model import Item
 from tests.deliver.musical import NEWS, NOON, PHOTO, WITH_PHOTOS, feed_of, numbered

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from feedweir.sample.documents import MEDIA_TYPES, document
+from feedweir.sample.invented_documents import MEDIA_TYPES, document
 from feedweir.sample.sample_statements import sample_statements
 from feedweir.sample.script import channels
 from tests.golden import invented

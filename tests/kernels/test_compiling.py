@@ -13,18 +13,21 @@ import pytest
 from rich.console import Console
 
 from feedweir import Weir
-from feedweir.kernels.compiling import missing
+from feedweir.kernels.compilation import missing
+from feedweir.kernels.compile_notices import compiled_in, tell_once
 from feedweir.kernels.declare import IS_COMPILING, directory_in_use, keep_kernels_in
-from feedweir.kernels.files import temporary_place
-from feedweir.kernels.listing import Entry, entry_of
-from feedweir.kernels.noticing import asked_in, tell_once
+from feedweir.kernels.kernel_files import temporary_place
+from feedweir.kernels.signatures import Signature, entry_of
 from feedweir.kernels.warm_up import warm_up
 from tests.cli.test_commands import Shell
 
 pytestmark = pytest.mark.skipif(not IS_COMPILING, reason="without a compiler there is nothing to compile")
 
 LINE = "feedweir.match.index.trie_kernels:drop_repeats(int64[::1], int32[::1])"
-LISTED = (LINE, "feedweir.optimize.graph_kernels:make_consistent(float64[::1], int64[::1], int32[::1])")
+LISTED = (
+    LINE,
+    "feedweir.optimize.filter_plans.graph_kernels:make_consistent(float64[::1], int64[::1], int32[::1])",
+)
 CALL = """
 import numpy as np
 from feedweir.match.index.trie_kernels import drop_repeats
@@ -44,9 +47,9 @@ def elsewhere(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def listed(monkeypatch: pytest.MonkeyPatch) -> tuple[Entry, ...]:
+def listed(monkeypatch: pytest.MonkeyPatch) -> tuple[Signature, ...]:
     entries = tuple(map(entry_of, LISTED))
-    monkeypatch.setattr("feedweir.kernels.compiling.entries_in", lambda: entries)
+    monkeypatch.setattr("feedweir.kernels.compilation.entries_in", lambda: entries)
     return entries
 
 
@@ -72,20 +75,20 @@ def called() -> tuple[str, str]:
     return done.stdout.strip(), done.stderr
 
 
-def test_what_is_compiled_ahead_is_compiled_once(listed: tuple[Entry, ...]) -> None:
+def test_what_is_compiled_ahead_is_compiled_once(listed: tuple[Signature, ...]) -> None:
     assert missing() == listed
     assert {one.entry for one in warm_up(quietly()) if not one.failure} == set(listed)
     assert not missing()
     assert warm_up(quietly()) == ()
     assert called() == ("0", "")
-    assert asked_in(directory_in_use()) == []
+    assert compiled_in(directory_in_use()) == []
 
 
-def test_what_was_not_compiled_ahead_is_told_once_and_written_down(listed: tuple[Entry, ...]) -> None:
+def test_what_was_not_compiled_ahead_is_told_once_and_written_down(listed: tuple[Signature, ...]) -> None:
     misses, complaint = called()
     assert misses == "1"
     assert complaint.count("feedweir warm-up") == 1
-    assert asked_in(directory_in_use()) == [LINE]
+    assert compiled_in(directory_in_use()) == [LINE]
     assert called() == ("0", "")
 
 
@@ -108,10 +111,12 @@ def test_what_cannot_be_saved_works_all_the_same(elsewhere: Path) -> None:
     assert [called()[0], called()[0]] == ["1", "1"]
 
 
-def test_what_cannot_be_written_is_read(listed: tuple[Entry, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_written_is_read(
+    listed: tuple[Signature, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     warm_up(quietly())
     kept = directory_in_use()
-    monkeypatch.setattr("feedweir.kernels.files.os.access", lambda path, mode: False)
+    monkeypatch.setattr("feedweir.kernels.kernel_files.os.access", lambda path, mode: False)
     keep_kernels_in(kept.parent.parent)
     keep_kernels_in(kept.parent)
     assert directory_in_use() == kept
@@ -152,10 +157,10 @@ def test_where_there_is_no_temporary_place_either_kernels_are_kept_in_the_spare_
 
 
 def test_a_line_that_a_kernel_no_longer_takes_is_told_and_the_others_are_compiled(
-    listed: tuple[Entry, ...], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    listed: tuple[Signature, ...], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    wrong = Entry(listed[0].kernel, "int64")
-    monkeypatch.setattr("feedweir.kernels.compiling.entries_in", lambda: (wrong, *listed))
+    wrong = Signature(listed[0].kernel, "int64")
+    monkeypatch.setattr("feedweir.kernels.compilation.entries_in", lambda: (wrong, *listed))
     assert {one.entry: bool(one.failure) for one in warm_up(quietly())} == {
         wrong: True,
         **dict.fromkeys(listed, False),

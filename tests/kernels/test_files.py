@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from feedweir.kernels.declare import IS_COMPILING
-from feedweir.kernels.files import (
+from feedweir.kernels.kernel_files import (
     chosen_place,
     forget_old_kernels,
     name_of,
@@ -24,7 +24,8 @@ CALLER = (
 )
 ASK = """
 from pathlib import Path
-from feedweir.kernels import declare, files
+from feedweir.kernels import declare
+from feedweir.kernels import kernel_files as files
 declare._Place.directory = Path("kept") / files.name_of(Path("package"), made_by="")
 declare._Place.directory.mkdir(parents=True, exist_ok=True)
 from package.caller_kernels import caller

@@ -6,8 +6,8 @@ import pytest
 
 from feedweir.errors import FeedweirError
 from feedweir.kernels.declare import IS_COMPILING
-from feedweir.kernels.listing import Entry, add_to_list, entries_in, entry_of, not_listed
 from feedweir.kernels.notation import read, written
+from feedweir.kernels.signatures import Signature, add_to_list, entries_in, entry_of, not_listed
 
 LINES = (
     "feedweir.match.index.trie_kernels:drop_repeats(int64[::1], int32[::1])",
@@ -17,7 +17,7 @@ LINES = (
 
 @pytest.mark.skipif(not IS_COMPILING, reason="without a compiler there are no kernels")
 @pytest.mark.parametrize("entry", entries_in(), ids=lambda entry: entry.kernel)
-def test_each_listed_kernel_is_there(entry: Entry) -> None:
+def test_each_listed_kernel_is_there(entry: Signature) -> None:
     kernel, types = entry.found()
     assert len(types) == len(kernel.py_func.__code__.co_varnames[: kernel.py_func.__code__.co_argcount])
 

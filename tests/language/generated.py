@@ -66,7 +66,7 @@ from feedweir.plan.predicates import (
     Triple,
     Variable,
 )
-from feedweir.plan.windows import STORY, STORY_ALIKE, LastItems, TimeSpan
+from feedweir.plan.window_lengths import STORY, STORY_ALIKE, LastItems, TimeSpan
 from feedweir.schedules import QuietHours, RateCap, Schedule, parse_cron
 from feedweir.text.analyser import words as analysed
 

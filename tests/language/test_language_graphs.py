@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedweir.language import format_predicate, parse
-from feedweir.language.graph_patterns import braced_graph
-from feedweir.language.graph_terms import PREFIXES
-from feedweir.language.graph_ways import MOST_WAYS
+from feedweir.language.graph_syntax.graph_patterns import braced_graph
+from feedweir.language.graph_syntax.graph_terms import PREFIXES
+from feedweir.language.graph_syntax.graph_ways import MOST_WAYS
 from feedweir.language.statements import Ask, CreateFeed
 from feedweir.plan.predicates import (
     Constant,

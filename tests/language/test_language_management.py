@@ -28,7 +28,7 @@ from feedweir.language.statements import (
     Statement,
     Subscribe,
 )
-from feedweir.plan.windows import LastItems
+from feedweir.plan.window_lengths import LastItems
 
 ASK_A = Query(Named("A"))
 URL = "http://x.org/feed"

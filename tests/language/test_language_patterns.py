@@ -13,7 +13,7 @@ from feedweir.language.statements import Ask
 from feedweir.language.tree_patterns import format_path, path, step_of, tree_pattern, variables_of, with_child
 from feedweir.language.xscl import bind_branch, braced, variables_in
 from feedweir.plan.predicates import PatternNode
-from feedweir.plan.windows import LastItems
+from feedweir.plan.window_lengths import LastItems
 from tests.language.generated import pattern_nodes, patterns
 from tests.language.refused import error_of, marked, whole
 

@@ -23,7 +23,7 @@ from feedweir.language.literals import (
 )
 from feedweir.language.tokens import Cursor
 from feedweir.plan.predicates import Now
-from feedweir.plan.windows import (
+from feedweir.plan.window_lengths import (
     COUNTS,
     UNITS,
     LastItems,

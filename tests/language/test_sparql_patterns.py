@@ -1,4 +1,4 @@
-"""SPARQL's form of graph patterns: it means what SPARQL means, and is refused where it is not taken."""
+"""SPARQL's form of graph patterns: it means what SPARQL means, and is refused where it is not supported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from feedweir.errors import LanguageError
 from feedweir.items.triples import Node, Statement
 from feedweir.language import format_predicate, parse
-from feedweir.language.graph_patterns import braced_graph
+from feedweir.language.graph_syntax.graph_patterns import braced_graph
 from feedweir.language.statements import CreateFeed
 from feedweir.match.meaning.effort import Effort
 from feedweir.match.meaning.graph_search import has_subgraph
@@ -172,18 +172,18 @@ def test_the_variables_that_select_names_are_kept() -> None:
 
 
 REFUSED = [
-    ("?s <urn:p>+ ?o", "`+` is not taken in paths", "+ ?o }"),
-    ("?s !<urn:p> ?o", "`!` is not taken in paths", "!<urn:p> ?o }"),
+    ("?s <urn:p>+ ?o", "`+` is not supported in paths", "+ ?o }"),
+    ("?s !<urn:p> ?o", "`!` is not supported in paths", "!<urn:p> ?o }"),
     ("?s <p> ?o", "an IRI must be whole", "<p> ?o }"),
     ("?s nope:x ?o", "unknown prefix `nope`", "nope:x ?o }"),
-    ("?s <urn:p> (1 2)", "lists are not taken", "(1 2) }"),
-    ("?s <urn:p> << ?a ?b ?c >>", "triples about triples are not taken", "<< ?a ?b ?c >> }"),
-    ("?s <urn:p> ?o BIND(?o AS ?x)", "`BIND` is not taken", "BIND(?o AS ?x) }"),
-    ("GRAPH ?g { ?s ?p ?o }", "`GRAPH` is not taken", "GRAPH ?g { ?s ?p ?o } }"),
-    ("{ SELECT ?s WHERE { ?s ?p ?o } }", "`SELECT` is not taken", "SELECT ?s WHERE { ?s ?p ?o } } }"),
+    ("?s <urn:p> (1 2)", "lists are not supported", "(1 2) }"),
+    ("?s <urn:p> << ?a ?b ?c >>", "triples about triples are not supported", "<< ?a ?b ?c >> }"),
+    ("?s <urn:p> ?o BIND(?o AS ?x)", "`BIND` is not supported", "BIND(?o AS ?x) }"),
+    ("GRAPH ?g { ?s ?p ?o }", "`GRAPH` is not supported", "GRAPH ?g { ?s ?p ?o } }"),
+    ("{ SELECT ?s WHERE { ?s ?p ?o } }", "`SELECT` is not supported", "SELECT ?s WHERE { ?s ?p ?o } } }"),
     ("?s <urn:p> ?o FILTER(?x > 3)", "`?x` does not occur in any triple", "(?x > 3) }"),
-    ("?s <urn:p> ?o FILTER(?o + 1 > 3)", "arithmetic is not taken", "+ 1 > 3) }"),
-    ("?s <urn:p> ?o FILTER(regex(?o, 'a'))", "the function `regex` is not taken", "regex(?o, 'a')) }"),
+    ("?s <urn:p> ?o FILTER(?o + 1 > 3)", "arithmetic is not supported", "+ 1 > 3) }"),
+    ("?s <urn:p> ?o FILTER(regex(?o, 'a'))", "the function `regex` is not supported", "regex(?o, 'a')) }"),
     ("?s <urn:p> ?o FILTER(?o > <urn:a>)", "IRIs have no order", "<urn:a>) }"),
     ("?s <urn:p> ?o FILTER(?o > 'a'@en)", "literals of this type have no order", "'a'@en) }"),
     (
@@ -212,7 +212,7 @@ def test_what_is_not_taken_is_refused_at_its_place(inside: str, message: str, le
 
 @pytest.mark.parametrize("after", ["ORDER BY ?s", "LIMIT 3", "GROUP BY ?s"])
 def test_what_sparql_has_after_its_pattern_is_refused_with_a_hint(after: str) -> None:
-    with pytest.raises(LanguageError, match="is not taken") as refused:
+    with pytest.raises(LanguageError, match="is not supported") as refused:
         parse(f"SELECT ?s WHERE {{ ?s ?p ?o }} {after}")
     assert refused.value.hint
 

@@ -15,6 +15,7 @@ from feedweir.logs.batches import (
     SourceReport,
     manifest_of,
     reports_of,
+    with_failures,
 )
 
 names = st.text(max_size=12)
@@ -99,13 +100,13 @@ def test_a_batch_without_tasks_is_an_empty_one() -> None:
 
 def test_a_failure_that_a_source_had_already_is_kept() -> None:
     sources = {"A": SourceReport(failure="no feed"), "B": SourceReport(), "C": SourceReport()}
-    done = receipt("a", 1, sources=sources).with_failures({"A": "too deep", "B": "too deep"})
-    assert {name: one.failure for name, one in done.sources.items()} == {
+    done = with_failures(sources, {"A": "too deep", "B": "too deep"})
+    assert {name: one.failure for name, one in done.items()} == {
         "A": "no feed",
         "B": "too deep",
         "C": "",
     }
-    assert done.with_failures({}) is done
+    assert with_failures(sources, {}) == sources
 
 
 def test_attempts_at_one_task_have_names_of_their_own_that_begin_with_the_batch() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedweir.optimize.source_plans import Asked, asked_of_sources, places_of
+from feedweir.optimize.filter_plans.source_plans import Asked, asked_of_sources, places_of
 from feedweir.plan.predicates import TRUE, Contains, Not, Term
 from feedweir.plan.query import Query
 

@@ -13,7 +13,8 @@ from feedweir.match.atoms import Ask
 from feedweir.match.formula import All, AnyOf, Count, Formula, Without, leaves_of
 from feedweir.match.graphs.graph_builder import compile_graphs
 from feedweir.match.graphs.graph_forms import Graph, Undecided, graph_formula, parts_of
-from feedweir.match.graphs.graph_set import GraphSet, written_pattern
+from feedweir.match.graphs.graph_set import GraphSet
+from feedweir.match.graphs.graph_wording import pattern_at, written_pattern
 from feedweir.match.graphs.triple_batches import batch_of_statements
 from feedweir.plan.predicates import Constant, Constraint, GraphPattern, Iri, RdfLiteral, Triple, Variable
 from tests import naive
@@ -152,11 +153,11 @@ def test_a_part_is_named_as_it_was_written() -> None:
     )
     made = compiled([asked])
     (part,) = parts_of(asked)
-    again = made.pattern_at(0)
+    again = pattern_at(made, 0)
     assert again is not None
     assert set(parts_of(again)) == {part}
     assert "<urn:q>" in written_pattern(again)
-    assert made.pattern_at(7) is None
+    assert pattern_at(made, 7) is None
 
 
 CIRCLES = [

@@ -16,10 +16,10 @@ from feedweir.match.index.keywords import keywords_of
 from feedweir.match.sets.compiled_set import IndexedSet, compiled_in_memory
 from feedweir.match.sets.query_store import table_of
 from feedweir.match.words.scopes import MAX_FIELDS
-from feedweir.plan.columns import SCHEMA, QueryTable
 from feedweir.plan.predicate_wire import predicate_to_json
 from feedweir.plan.predicates import TRUE, And, Contains, Or, Predicate, Term
 from feedweir.plan.query import Query
+from feedweir.plan.query_columns import SCHEMA, QueryTable
 from tests.match.generated import SOURCES, START, TEXT_ATTRIBUTES, WORDS, items, queries, term_texts
 from tests.match.test_matching import naive_pairs, pairs_of
 

@@ -13,7 +13,7 @@ from feedweir.match.sets.compiled_set import compiled_in_memory
 from feedweir.match.sets.query_store import table_of
 from feedweir.plan.predicates import Matches
 from feedweir.plan.query import Query
-from feedweir.text import regexes as re2s
+from feedweir.text import regular_expressions
 from tests.match.generated import START, items, regexes
 from tests.naive import holds
 
@@ -63,7 +63,7 @@ def test_a_piece_that_every_match_needs_is_found_in_the_expression(
 @example(Matches(None, "kiwis", "i"), "\u212aiwiſ")
 def test_a_text_that_matches_has_one_of_the_pieces(atom: Matches, text: str) -> None:
     pieces = pieces_of(atom.pattern, atom.flags)
-    if pieces and re2s.has_match(atom.pattern, atom.flags, text):
+    if pieces and regular_expressions.has_match(atom.pattern, atom.flags, text):
         assert any(piece in levelled(text.encode()) for piece in pieces)
 
 
@@ -109,5 +109,5 @@ def test_thousands_of_expressions_without_a_piece_fit_in_sets() -> None:
 
 
 def test_the_end_of_a_text_is_the_end_of_the_text_and_not_before_a_new_line() -> None:
-    assert not re2s.has_match("a$", "", "a\n")
-    assert re2s.has_match("a$", "m", "a\nb")
+    assert not regular_expressions.has_match("a$", "", "a\n")
+    assert regular_expressions.has_match("a$", "m", "a\nb")

@@ -19,9 +19,9 @@ from feedweir.match.sets.query_store import (
     whole_predicate,
     write_table,
 )
-from feedweir.plan.columns import ROWS_PER_BATCH, QueryTable
 from feedweir.plan.predicates import And, Contains, FromFeeds, Not, Term
 from feedweir.plan.query import Query
+from feedweir.plan.query_columns import ROWS_PER_BATCH, QueryTable
 from tests.match.generated import queries
 
 

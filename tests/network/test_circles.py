@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from feedweir.network.choice import Columns, columns_within, solve
 from feedweir.network.circles import circles_in, components, within_components
-from feedweir.network.plan import Options, plan_of
+from feedweir.network.network_plan import Options, plan_of
 from feedweir.network.prices import no_prices, relaxed
 from feedweir.network.problem import Problem
 from feedweir.network.view_text import tree_branch

@@ -8,9 +8,8 @@ from functools import lru_cache
 
 from benchmarks import _xmark
 
-from feedweir.network.costs import Weights
-from feedweir.network.label_paths import LabelPaths, count_paths
-from feedweir.network.problem import Problem, Source, problem_of
+from feedweir.network.path_counts import LabelPaths, count_paths
+from feedweir.network.problem import Problem, Source, Weights, problem_of
 from feedweir.network.views import UNLIMITED, TreeBranch, View
 
 

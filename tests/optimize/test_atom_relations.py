@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from feedweir.optimize.atom_relations import MAX_NEAR, atom_implies, atoms_exclude, keys_of, reach_of, relate
 from feedweir.optimize.boolean_forms import to_cnf
-from feedweir.optimize.clause_registry import ClauseRegistry
+from feedweir.optimize.filter_plans.clause_registry import ClauseRegistry
 from feedweir.optimize.implication import (
     bound_of,
     canonical,

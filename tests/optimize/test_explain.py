@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from feedweir.optimize.factored_filters import FactoredFilters, factorise
-from feedweir.optimize.plan_report import (
+from feedweir.optimize.filter_plans.factored_filters import FactoredFilters, factorise
+from feedweir.optimize.filter_plans.plan_report import (
     Execution,
     ExplainedPlan,
     PlanNodes,

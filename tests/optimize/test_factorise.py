@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedweir.items.model import Item
-from feedweir.optimize.factored_filters import FactoredFilters, factorise, vcb
-from feedweir.optimize.filter_tree import ROOT, FilterTree
-from feedweir.optimize.numbered_clauses import CodedPredicates, conjunctions
+from feedweir.optimize.filter_plans.factored_filters import FactoredFilters, factorise, vcb
+from feedweir.optimize.filter_plans.filter_tree import ROOT, FilterTree
+from feedweir.optimize.filter_plans.numbered_clauses import CodedPredicates, conjunctions
 from feedweir.optimize.statistics import SourceStatistics
 from feedweir.plan.predicates import And, Compare, Contains, Not, Or, Predicate, Term
 from feedweir.published import factorisation

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from feedweir.match.graphs.graph_containment import contains
 from feedweir.optimize.atom_relations import keys_of, reach_of
-from feedweir.optimize.clause_registry import ClauseRegistry
+from feedweir.optimize.filter_plans.clause_registry import ClauseRegistry
 from feedweir.optimize.graph_names import is_part_of, may_contain
 from feedweir.plan.predicates import Constant, GraphPattern, Triple, Variable
 from tests.match import generated_graphs

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedweir.optimize.drift import (
+from feedweir.optimize.filter_plans.drift import (
     Drift,
     InForce,
     ReplanPolicy,
@@ -17,7 +17,7 @@ from feedweir.optimize.drift import (
     in_force,
     reason_to_wait,
 )
-from feedweir.optimize.live_plan import LivePlan
+from feedweir.optimize.filter_plans.live_plan import LivePlan
 from feedweir.optimize.statistics import SourceStatistics
 from feedweir.plan.predicates import And, Compare, Contains, Or, Predicate, Term
 from tests.naive import holds

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedweir.optimize.boolean_forms import to_cnf
-from feedweir.optimize.live_graph import MAX_COMBINED, LiveGraph
-from feedweir.optimize.numbered_clauses import LiteralRelations, encode, weaker_clauses
+from feedweir.optimize.filter_plans.live_graph import MAX_COMBINED, LiveGraph
+from feedweir.optimize.filter_plans.numbered_clauses import LiteralRelations, encode, weaker_clauses
 from feedweir.optimize.selectivity import cnf_share, predicate_share
 from feedweir.optimize.statistics import (
     PRIOR_ITEMS,

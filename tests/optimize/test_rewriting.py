@@ -28,7 +28,7 @@ from feedweir.plan.predicates import (
     TreePattern,
 )
 from feedweir.plan.walk import inputs_of, postorder
-from feedweir.plan.windows import LastItems
+from feedweir.plan.window_lengths import LastItems
 from tests.plan.made import World, queries
 
 A, B, C = (Source(name) for name in "ABC")

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from benchmarks._calibration import calibrate, clauses_as_words, error_of
 
-from feedweir.optimize.factored_filters import vcb
-from feedweir.optimize.numbered_clauses import conjunctions
-from feedweir.optimize.rarest_first import rarest_first
-from feedweir.optimize.work_model import (
+from feedweir.optimize.filter_plans.factored_filters import vcb
+from feedweir.optimize.filter_plans.numbered_clauses import conjunctions
+from feedweir.optimize.filter_plans.rarest_first import rarest_first
+from feedweir.optimize.filter_plans.work_model import (
     Work,
     cheapest,
     seconds_of,

@@ -9,11 +9,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedweir.optimize.factored_filters import find_candidates, tree_of, vcb
-from feedweir.optimize.filter_tree import ROOT, FilterTree, assemble
-from feedweir.optimize.numbered_clauses import CodedPredicates, conjunctions, flat, no_numbers, no_runs
-from feedweir.optimize.rarest_first import MAX_DEPTH, rarest_first
-from feedweir.optimize.work_model import PRICES, Clauses, Work, cheapest, seconds_of, work_of_tree
+from feedweir.optimize.filter_plans.factored_filters import find_candidates, tree_of, vcb
+from feedweir.optimize.filter_plans.filter_tree import ROOT, FilterTree, assemble
+from feedweir.optimize.filter_plans.numbered_clauses import (
+    CodedPredicates,
+    conjunctions,
+    flat,
+    no_numbers,
+    no_runs,
+)
+from feedweir.optimize.filter_plans.rarest_first import MAX_DEPTH, rarest_first
+from feedweir.optimize.filter_plans.work_model import (
+    PRICES,
+    Clauses,
+    Work,
+    cheapest,
+    seconds_of,
+    work_of_tree,
+)
 
 CLAUSES = 5
 runs = st.lists(

@@ -10,9 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedweir.logs.batches import Manifest
+from feedweir.logs.batches import Manifest, SourceReport
+from feedweir.logs.directory import DataDirectory
+from feedweir.logs.flow import PhaseLog
 from feedweir.logs.landing import Piece
 from feedweir.logs.pins import Pin, PinLog
+from feedweir.logs.store import Store
 from feedweir.pipeline.batch_run import Division
 from feedweir.pipeline.batch_tasks import shares
 from feedweir.pipeline.exchange import News
@@ -41,6 +44,11 @@ def lived(
         return published(weir), weir.store.manifests()
 
 
+def reports_in(directory: Path, manifests: list[Manifest]) -> list[dict[str, SourceReport]]:
+    store = Store(directory)
+    return [store.reports(one).by_source() for one in manifests]
+
+
 @settings(max_examples=15, deadline=None)
 @given(histories, st.lists(some_tasks, min_size=3, max_size=5))
 def test_any_number_of_tasks_publishes_what_the_obvious_meaning_says(
@@ -57,8 +65,9 @@ def test_joins_and_reports_of_sources_are_the_same_as_well(history: list[Shown],
     with TemporaryDirectory() as first, TemporaryDirectory() as second:
         feeds, manifests = lived(Path(first), JOINED, history, [1] * len(tasks))
         again, others = lived(Path(second), JOINED, history, tasks)
+        told, told_again = reports_in(Path(first), manifests), reports_in(Path(second), others)
     assert again == feeds
-    assert [one.sources for one in others] == [one.sources for one in manifests]
+    assert told_again == told
     assert [one.item_count for one in others] == [one.item_count for one in manifests]
 
 
@@ -85,6 +94,45 @@ def test_a_batch_that_was_divided_is_made_again_to_the_same_bytes(tmp_path: Path
         weir.repair_logs()
         assert weir.damages() == {}
     assert {path.name: path.read_bytes() for path in (tmp_path / "items").iterdir()} == items
+
+
+@pytest.mark.parametrize(("tasks", "files"), [(1, 1), (2, 2), (7, 8)])
+def test_what_many_sources_said_is_a_table_and_no_part_of_the_manifest(
+    tmp_path: Path, tasks: int, files: int
+) -> None:
+    statements, history = sources_of_their_own(400)
+    names = [shown.source for shown in history]
+    _, (manifest,) = lived(tmp_path, statements, history, [tasks])
+    with Weir.open(tmp_path) as weir:
+        assert len(manifest.source_files) == files
+        assert manifest.sources == {}
+        assert weir.store.path_of(manifest).stat().st_size < 65_536
+        assert sorted(weir.store.reports(manifest).by_source()) == sorted(names)
+        (tmp_path / "reports" / manifest.source_files[0]).unlink()
+        weir.repair_logs()
+        assert weir.damages() == {}
+        assert weir.store.reports(weir.store.manifests()[0]).newcomers() == sorted(names)
+
+
+def test_few_tasks_share_sources_evenly_in_one_round_and_a_hot_source_in_three(tmp_path: Path) -> None:
+    statements, many = sources_of_their_own(60)
+    _, (even,) = lived(tmp_path / "even", statements, many, [2])
+    _, (hot,) = lived(tmp_path / "hot", STATEMENTS, [Shown("Post", ((1, "a"),))] * 12, [2])
+    assert rounds(tmp_path / "even", even) == [("whole", 2)]
+    assert [name for name, _ in rounds(tmp_path / "hot", hot)] == ["parse", "judge", "match"]
+
+
+def rounds(directory: Path, manifest: Manifest) -> list[tuple[str, int]]:
+    """The rounds of a batch, and in how many tasks each was."""
+    phases = PhaseLog(DataDirectory(directory).phases).read(manifest.upto)
+    return [(one.name, one.tasks) for one in phases]
+
+
+def sources_of_their_own(count: int) -> tuple[str, list[Shown]]:
+    """Statements that register so many sources, and a document of each."""
+    names = [f"Source{number}" for number in range(count)]
+    statements = "\n".join(f"register feed http://example.org/{name} as {name};" for name in names)
+    return statements, [Shown(name, ((1, "river"),)) for name in names]
 
 
 def test_a_batch_is_run_as_it_was_pinned_whatever_has_changed_since(tmp_path: Path) -> None:

@@ -24,9 +24,9 @@ from feedweir.logs.sorted_files import Run
 from feedweir.logs.store import Store
 from feedweir.match import KeywordQueries, write_version
 from feedweir.pipeline.batch_tasks import WholeTask
+from feedweir.pipeline.commit import hits_in
 from feedweir.pipeline.compaction import FAN_IN, compact
 from feedweir.pipeline.element_runs import merged_runs, write_merged
-from feedweir.pipeline.hit_counts import hits_in
 from feedweir.pipeline.local_runner import LocalRunner
 from feedweir.pipeline.worker import Worker
 from feedweir.spark.tasks import run_task

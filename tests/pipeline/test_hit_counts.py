@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from feedweir.logs.directory import current_version
+from feedweir.pipeline.commit import count_hits
 from feedweir.pipeline.compaction import compact
-from feedweir.pipeline.hit_counts import count_hits
 from feedweir.pipeline.local_runner import LocalRunner
 from feedweir.pipeline.observations import COSTS_OF_ONE_IN, costs_of
 from feedweir.pipeline.sets import open_installed

@@ -11,7 +11,7 @@ from feedweir.items.model import Item
 from feedweir.language.name_checks import Kind
 from feedweir.language.queries import Condition, Group, Join, Member, Named, OfPart, Query
 from feedweir.plan.predicates import And, JoinPredicate, Not, OfItem, OfWindow, Or, Predicate, Relates
-from feedweir.plan.windows import LastItems, TimeSpan
+from feedweir.plan.window_lengths import LastItems, TimeSpan
 from tests.language.generated import combined, item_atoms, join_node
 from tests.naive import Element, annotated, holds, merged, partners, window_at
 

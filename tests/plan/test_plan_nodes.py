@@ -40,7 +40,7 @@ from feedweir.plan.predicates import (
     conjunction,
 )
 from feedweir.plan.walk import inputs_of, map_inputs, postorder, rebuilt, with_inputs
-from feedweir.plan.windows import LastItems, TimeSpan
+from feedweir.plan.window_lengths import LastItems, TimeSpan
 from tests.language.generated import item_atoms, join_predicates
 from tests.naive import holds, relates
 from tests.plan.made import World, histories, queries

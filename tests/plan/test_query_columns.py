@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedweir.plan.columns import (
+from feedweir.plan.predicates import FALSE, TRUE, And, Compare, Contains, Not, Or, Predicate, Term
+from feedweir.plan.query import Query
+from feedweir.plan.query_columns import (
     ROWS_PER_BATCH,
     SCHEMA,
     QueryTable,
@@ -18,8 +20,6 @@ from feedweir.plan.columns import (
     wants_everything,
     wording_of,
 )
-from feedweir.plan.predicates import FALSE, TRUE, And, Compare, Contains, Not, Or, Predicate, Term
-from feedweir.plan.query import Query
 from tests.language.generated import predicates
 
 A, B = Term("a"), Term("b c")

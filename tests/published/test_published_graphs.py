@@ -16,12 +16,12 @@ from feedweir.plan.predicates import Constraint, GraphPattern, GraphTerm, Iri, T
 from feedweir.published.graphs import (
     ContainmentTrees,
     GraphMatcher,
-    GToPSS,
     MatrixMatcher,
     MergingIndex,
     PublicationMatrix,
     SubscriptionMatrix,
     containment_checking,
+    g_topss,
     maps_into,
     merger_of,
     similarity,
@@ -55,7 +55,7 @@ def merging(threshold: float = 0.3, upper: int = 3, lower: int = 1) -> MergingIn
 
 MATCHERS: dict[str, Callable[[], GraphMatcher]] = {
     "match": MatrixMatcher,
-    "G-ToPSS": GToPSS,
+    "G-ToPSS": g_topss,
     "containment": ContainmentTrees,
     "merging": merging,
 }

@@ -16,10 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedweir.sample.answers import BROKEN, Asked, answer
-from feedweir.sample.documents import MEDIA_TYPES, document, media_url, page
-from feedweir.sample.media import chart, melody
-from feedweir.sample.script import EPOCH, Channel, channels, modified, stories, story, told_at
+from feedweir.sample.answers import BROKEN, SampleRequest, answer, chart, melody
+from feedweir.sample.invented_documents import MEDIA_TYPES, document, media_url, page
+from feedweir.sample.script import EPOCH, SampleChannel, channels, modified, published_at, stories, story
 
 NOW = datetime(2026, 5, 1, 9, 30, tzinfo=UTC)
 BASE = "http://origin.example"
@@ -29,11 +28,11 @@ MOMENTS = st.integers(0, 3 * 366 * 86_400).map(lambda seconds: EPOCH + timedelta
 
 
 def headers_of(path: str, **asked: str) -> dict[str, str]:
-    return dict(answer(Asked(path, **asked), NOW, BASE).headers)
+    return dict(answer(SampleRequest(path, **asked), NOW, BASE).headers)
 
 
 @every_channel
-def test_a_channel_is_served_with_its_type_and_validators(channel: Channel) -> None:
+def test_a_channel_is_served_with_its_type_and_validators(channel: SampleChannel) -> None:
     headers = headers_of(f"/{channel.path}")
     assert headers["Content-Type"] == MEDIA_TYPES[channel.format]
     assert parsedate_to_datetime(headers["Last-Modified"]) == modified(channel, NOW).replace(microsecond=0)
@@ -41,14 +40,16 @@ def test_a_channel_is_served_with_its_type_and_validators(channel: Channel) -> N
 
 
 def test_a_query_in_the_address_makes_no_difference() -> None:
-    plain, asked = (answer(Asked(path), NOW, BASE) for path in ("/river-post.xml", "/river-post.xml?x=1"))
+    plain, asked = (
+        answer(SampleRequest(path), NOW, BASE) for path in ("/river-post.xml", "/river-post.xml?x=1")
+    )
     assert plain == asked
 
 
 @pytest.mark.parametrize("form", ["{}", 'W/"x", {}', "*", " * "])
 def test_a_tag_that_is_known_spares_the_body_but_not_the_headers(form: str) -> None:
     tag = headers_of("/river-post.xml")["ETag"]
-    given = answer(Asked("/river-post.xml", if_none_match=form.format(tag)), NOW, BASE)
+    given = answer(SampleRequest("/river-post.xml", if_none_match=form.format(tag)), NOW, BASE)
     assert (given.status, given.body) == (304, b"")
     assert dict(given.headers)["ETag"] == tag
 
@@ -61,28 +62,28 @@ def test_a_date_spares_the_body_only_when_nothing_has_changed_since(
     channel = CHANNELS[name]
     changed = modified(channel, now).replace(microsecond=0)
     since = changed + timedelta(seconds=seconds)
-    asked = Asked(f"/{channel.path}", if_modified_since=format_datetime(since, usegmt=True))
+    asked = SampleRequest(f"/{channel.path}", if_modified_since=format_datetime(since, usegmt=True))
     assert answer(asked, now, BASE).status == (304 if since >= changed else 200)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(alphabet="/.-abcdeimnorstv0123456789?%", max_size=30))
 def test_whatever_path_is_asked_for_there_is_an_answer(path: str) -> None:
-    given = answer(Asked(f"/{path}"), NOW, BASE)
+    given = answer(SampleRequest(f"/{path}"), NOW, BASE)
     assert given.status in (200, 404, 410, 503)
 
 
 @pytest.mark.parametrize("suffix", ["", "-1", "½", "1e3", "99999999999", "x.svg", "/"])
 def test_a_story_that_was_not_told_is_not_there(suffix: str) -> None:
-    assert answer(Asked(f"/stories/river-post/{suffix}"), NOW, BASE).status == 404
-    assert answer(Asked(f"/media/river-post/{suffix}"), NOW, BASE).status == 404
+    assert answer(SampleRequest(f"/stories/river-post/{suffix}"), NOW, BASE).status == 404
+    assert answer(SampleRequest(f"/media/river-post/{suffix}"), NOW, BASE).status == 404
 
 
 def test_the_index_leads_to_every_channel() -> None:
-    links = lxml.html.fromstring(answer(Asked("/"), NOW, BASE).body).xpath("//a/@href")
+    links = lxml.html.fromstring(answer(SampleRequest("/"), NOW, BASE).body).xpath("//a/@href")
     assert links == [f"{BASE}/{channel.path}" for channel in channels()]
     for link in links:
-        assert answer(Asked(link.removeprefix(BASE)), NOW, BASE).status == 200
+        assert answer(SampleRequest(link.removeprefix(BASE)), NOW, BASE).status == 200
 
 
 def test_a_busy_answer_says_when_to_come_back() -> None:
@@ -91,7 +92,7 @@ def test_a_busy_answer_says_when_to_come_back() -> None:
 
 
 @every_channel
-def test_a_page_says_its_title_its_language_and_its_direction(channel: Channel) -> None:
+def test_a_page_says_its_title_its_language_and_its_direction(channel: SampleChannel) -> None:
     told = stories(channel, NOW)[0]
     root = lxml.html.fromstring(page(channel, told))
     assert root.get("lang") == channel.language
@@ -102,7 +103,7 @@ def test_a_page_says_its_title_its_language_and_its_direction(channel: Channel) 
 
 @every_channel
 def test_every_document_of_xml_is_well_formed_but_for_what_old_feeds_leave_undeclared(
-    channel: Channel,
+    channel: SampleChannel,
 ) -> None:
     text = document(channel, NOW, BASE)
     if channel.format == "json":
@@ -114,19 +115,19 @@ def test_every_document_of_xml_is_well_formed_but_for_what_old_feeds_leave_undec
 
 
 @every_channel
-def test_a_document_speaks_in_the_encoding_it_is_written_in(channel: Channel) -> None:
+def test_a_document_speaks_in_the_encoding_it_is_written_in(channel: SampleChannel) -> None:
     text = unescape(document(channel, NOW, BASE).decode(channel.encoding))
     assert channel.title in text
 
 
 @every_channel
-def test_media_of_a_story_are_where_the_document_says(channel: Channel) -> None:
+def test_media_of_a_story_are_where_the_document_says(channel: SampleChannel) -> None:
     if not channel.media:
         return
     told = stories(channel, NOW)[0]
     url = media_url(channel, told, BASE)
     assert url.encode() in document(channel, NOW, BASE)
-    assert answer(Asked(url.removeprefix(BASE)), NOW, BASE).status == 200
+    assert answer(SampleRequest(url.removeprefix(BASE)), NOW, BASE).status == 200
 
 
 @given(st.integers(0, 10**6))
@@ -160,7 +161,7 @@ def test_stories_are_told_one_after_the_other_and_never_before_their_time(name: 
     shown = stories(channel, now)
     assert all(each.published <= now for each in shown)
     assert all(each.edited is None or each.published < each.edited <= now for each in shown)
-    assert [each.published for each in shown] == [told_at(channel, each.number) for each in shown]
+    assert [each.published for each in shown] == [published_at(channel, each.number) for each in shown]
     assert all(after.number - before.number == 1 for after, before in pairwise(shown))
     assert all(
         (before.published - after.published).total_seconds() == channel.period_s

@@ -18,9 +18,9 @@ from feedweir.language.queries import Query
 from feedweir.language.statements import CreateFeed, check, parse
 from feedweir.plan.nodes import Node
 from feedweir.sample.answers import BROKEN
-from feedweir.sample.documents import MEDIA_TYPES, document
+from feedweir.sample.invented_documents import MEDIA_TYPES, document
 from feedweir.sample.sample_statements import sample_statements
-from feedweir.sample.script import Channel, channels, stories
+from feedweir.sample.script import SampleChannel, channels, stories
 from feedweir.service.installation import Weir
 from tests.naive import elements_of
 
@@ -29,7 +29,7 @@ BASE = "http://127.0.0.1:8071"
 URLS = {channel.name: f"{BASE}/{channel.path}" for channel in channels()}
 
 
-def landed(channel: Channel, number: int, now: datetime) -> Document:
+def landed(channel: SampleChannel, number: int, now: datetime) -> Document:
     return Document(
         number=number,
         source=channel.name,
@@ -41,7 +41,7 @@ def landed(channel: Channel, number: int, now: datetime) -> Document:
 
 
 @pytest.mark.parametrize("channel", channels(), ids=lambda channel: channel.name)
-def test_our_parser_reads_every_channel_as_it_was_meant(channel: Channel) -> None:
+def test_our_parser_reads_every_channel_as_it_was_meant(channel: SampleChannel) -> None:
     parsed = parse_document(landed(channel, 1, NOW))
     told = list(reversed(stories(channel, NOW)))
     assert parsed.description.title == channel.title

@@ -11,18 +11,18 @@ from datetime import UTC, datetime, timedelta
 import feedparser
 import pytest
 
-from feedweir.sample.answers import BROKEN, Asked, answer
-from feedweir.sample.documents import document
+from feedweir.sample.answers import BROKEN, SampleRequest, answer
+from feedweir.sample.invented_documents import document
 from feedweir.sample.script import (
     EDITED_AFTER_PERIODS,
     STORIES_SHOWN,
-    Channel,
+    SampleChannel,
     channels,
     edit_time,
     modified,
+    published_at,
     stories,
     story,
-    told_at,
 )
 
 NOW = datetime(2026, 5, 1, 9, 30, tzinfo=UTC)
@@ -48,7 +48,7 @@ def test_several_encodings_are_played_and_one_is_declared_wrongly() -> None:
 
 
 @every_channel
-def test_a_new_story_appears_with_every_period(channel: Channel) -> None:
+def test_a_new_story_appears_with_every_period(channel: SampleChannel) -> None:
     before = stories(channel, NOW)
     after = stories(channel, NOW + timedelta(seconds=channel.period_s))
     assert len(before) == len(after) == STORIES_SHOWN
@@ -57,13 +57,13 @@ def test_a_new_story_appears_with_every_period(channel: Channel) -> None:
 
 
 @every_channel
-def test_the_same_time_gives_the_same_bytes(channel: Channel) -> None:
+def test_the_same_time_gives_the_same_bytes(channel: SampleChannel) -> None:
     assert document(channel, NOW, BASE) == document(channel, NOW, BASE)
 
 
 def test_another_process_with_another_hash_seed_tells_the_same() -> None:
     script = (
-        "from datetime import *; from feedweir.sample.documents import document; "
+        "from datetime import *; from feedweir.sample.invented_documents import document; "
         "from feedweir.sample.script import channels; import hashlib; "
         "now = datetime(2026, 5, 1, 9, 30, tzinfo=UTC); "
         "print(hashlib.sha256(b''.join(document(c, now, 'http://o') for c in channels())).hexdigest())"
@@ -82,7 +82,7 @@ def test_another_process_with_another_hash_seed_tells_the_same() -> None:
 
 
 @every_channel
-def test_the_stories_of_a_day_keep_their_names_and_vary(channel: Channel) -> None:
+def test_the_stories_of_a_day_keep_their_names_and_vary(channel: SampleChannel) -> None:
     day = range(86_400 // channel.period_s)
     told = [story(channel, number, NOW) for number in day]
     assert len({each.number for each in told}) == len(day)
@@ -94,7 +94,7 @@ def test_the_stories_of_a_day_keep_their_names_and_vary(channel: Channel) -> Non
 
 
 @every_channel
-def test_some_stories_are_corrected_while_they_are_shown(channel: Channel) -> None:
+def test_some_stories_are_corrected_while_they_are_shown(channel: SampleChannel) -> None:
     number = next(each.number for each in stories(channel, NOW) if edit_time(channel, each.number))
     when = edit_time(channel, number)
     assert when is not None
@@ -106,7 +106,7 @@ def test_some_stories_are_corrected_while_they_are_shown(channel: Channel) -> No
 
 
 @every_channel
-def test_modified_is_the_last_moment_at_which_the_document_changed(channel: Channel) -> None:
+def test_modified_is_the_last_moment_at_which_the_document_changed(channel: SampleChannel) -> None:
     for step in range(0, 8 * channel.period_s, 7):
         now = NOW + timedelta(seconds=step)
         changed = modified(channel, now)
@@ -118,7 +118,7 @@ def test_modified_is_the_last_moment_at_which_the_document_changed(channel: Chan
 @pytest.mark.parametrize(
     "channel", [c for c in channels() if c.format != "json"], ids=lambda channel: channel.name
 )
-def test_a_tolerant_parser_reads_every_document(channel: Channel) -> None:
+def test_a_tolerant_parser_reads_every_document(channel: SampleChannel) -> None:
     parsed = feedparser.parse(document(channel, NOW, BASE))
     assert len(parsed.entries) == STORIES_SHOWN
     assert parsed.feed.title == channel.title
@@ -128,7 +128,7 @@ def test_json_items_carry_ids_dates_and_sounds() -> None:
     channel = next(c for c in channels() if c.format == "json")
     items = json.loads(document(channel, NOW, BASE))["items"]
     assert len({item["id"] for item in items}) == STORIES_SHOWN
-    assert items[0]["date_published"] == told_at(channel, stories(channel, NOW)[0].number).strftime(
+    assert items[0]["date_published"] == published_at(channel, stories(channel, NOW)[0].number).strftime(
         "%Y-%m-%dT%H:%M:%SZ"
     )
     assert items[0]["attachments"][0]["mime_type"] == "audio/wav"
@@ -137,16 +137,16 @@ def test_json_items_carry_ids_dates_and_sounds() -> None:
 def test_every_link_of_the_sample_leads_to_something() -> None:
     for channel in channels():
         number = stories(channel, NOW)[0].number
-        page = answer(Asked(f"/stories/{channel.slug}/{number}"), NOW, BASE)
+        page = answer(SampleRequest(f"/stories/{channel.slug}/{number}"), NOW, BASE)
         assert page.status == 200
-        assert answer(Asked(f"/stories/{channel.slug}/{number + 1}"), NOW, BASE).status == 404
-        assert answer(Asked(f"/stories/{channel.slug}/x"), NOW, BASE).status == 404
+        assert answer(SampleRequest(f"/stories/{channel.slug}/{number + 1}"), NOW, BASE).status == 404
+        assert answer(SampleRequest(f"/stories/{channel.slug}/x"), NOW, BASE).status == 404
         if channel.media:
             suffix = {"chart": "svg", "melody": "wav"}[channel.media]
-            media = answer(Asked(f"/media/{channel.slug}/{number}.{suffix}"), NOW, BASE)
+            media = answer(SampleRequest(f"/media/{channel.slug}/{number}.{suffix}"), NOW, BASE)
             assert media.body.startswith((b"<svg", b"RIFF"))
 
 
 def test_broken_documents_are_there_for_those_who_look() -> None:
-    assert {answer(Asked(path), NOW, BASE).status for path in BROKEN} == {200, 410, 503}
-    assert answer(Asked("/nowhere"), NOW, BASE).status == 404
+    assert {answer(SampleRequest(path), NOW, BASE).status for path in BROKEN} == {200, 410, 503}
+    assert answer(SampleRequest("/nowhere"), NOW, BASE).status == 404

@@ -14,7 +14,7 @@ from feedweir.errors import FeedweirError, near
 from feedweir.schedules import schedule_from_json
 from feedweir.service.composition import delivery_admin
 from feedweir.service.installation import Weir
-from feedweir.text.words import stems
+from feedweir.text.placed_words import stems
 
 BEGUN = """
 register feed push://post as Concerts;

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from feedweir.acquire.opml import read_opml
-from feedweir.acquire.refresh.stored_state import SourceMemory
+from feedweir.acquire.refresh.source_state import SourceMemory
 from feedweir.errors import DocumentError
 from feedweir.service.daemon import Daemon
 from feedweir.service.installation import Weir

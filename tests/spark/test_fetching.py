@@ -16,9 +16,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from feedweir.acquire.fetch.crawl import CrawlOptions
-from feedweir.acquire.fetch.exchange import Agent, Changed, Failed, Reason
 from feedweir.acquire.fetch.fetch_loop import FetchLoop, rules_of
 from feedweir.acquire.fetch.hosts import HostLedger, HostRules
+from feedweir.acquire.fetch.transport import Agent, Changed, Failed, Reason
 from feedweir.acquire.refresh.request_budget import Budget
 from feedweir.acquire.refresh.source_state import SourceState
 from feedweir.logs.landing import LandingLog

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedweir.errors import LanguageError
-from feedweir.text.regexes import FLAGS, MAX_PROGRAM, as_compiled, compiled, has_match, places
+from feedweir.text.regular_expressions import FLAGS, MAX_PROGRAM, as_compiled, compiled, has_match, places
 
 
 @pytest.mark.parametrize(

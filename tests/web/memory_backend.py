@@ -17,7 +17,7 @@ from feedweir.deliver.render.view import EntryView, FeedKind, FeedSummary, FeedV
 from feedweir.errors import CatalogError, DocumentError, LanguageError
 from feedweir.items.model import Item
 from feedweir.match.lookback import LookBack
-from feedweir.optimize.plan_report import ExplainedPlan, PlanNodes, explain_nodes
+from feedweir.optimize.filter_plans.plan_report import ExplainedPlan, PlanNodes, explain_nodes
 from feedweir.web.backend import Health, Measure, Sample
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from feedweir.web.admission import allowed_names, is_allowed
 from feedweir.web.app import create_app
 from feedweir.web.door import WebOptions
-from feedweir.web.host_check import allowed_names, is_allowed
 from feedweir.web.web_server import WebServer
 from tests.web.memory_backend import MemoryBackend
 from tests.web.web_client import Client

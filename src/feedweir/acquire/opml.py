@@ -32,7 +32,7 @@ class Subscription:
     folders: tuple[str, ...] = ()
 
     def value(self, *names: str) -> str:
-        """The first of these attributes that is there and not empty, whatever its case."""
+        """The first of these attributes that is present and not empty; case is ignored."""
         values = {name.lower(): value for name, value in reversed(self.attributes.items())}
         return next((values[name.lower()] for name in names if values.get(name.lower())), "")
 
@@ -47,7 +47,7 @@ class Subscription:
         return self.value("xmlUrl", "url" if is_feed else "xmlUrl").strip()
 
     def moved(self, url: str) -> Subscription:
-        """The same feed at another address, in every attribute that says the old one."""
+        """The same feed at another address, replaced in every attribute that has the old one."""
         old = self.url
         return self._with({name: url for name, value in self.attributes.items() if value.strip() == old})
 
@@ -122,7 +122,7 @@ def merged(old: Iterable[Subscription], new: Iterable[Subscription]) -> tuple[Su
 
 
 def _root(text: str) -> etree._Element:
-    """What the text says: as it is, and mended only where that cannot be read."""
+    """The tree of the text, which is repaired only if it cannot be read as it is."""
     # Some programs write text before the document that is not XML; the encoding of its declaration is already known.
     plain = _DECLARATION.sub("", text[max(text.find("<"), 0) :], count=1)
     healed = with_entities(plain)

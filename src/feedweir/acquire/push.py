@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from feedweir.acquire.parse.canonical import json_digest
-from feedweir.acquire.parse.entries import Feed
+from feedweir.acquire.parse.entries import ParsedFeed
 from feedweir.acquire.parse.feed_formats import DEFAULT_LIMITS, read_feed
 from feedweir.acquire.parse.id_paths import cut_of
 from feedweir.acquire.parse.json_feed import DOCUMENTS
@@ -75,7 +75,7 @@ class Pushed:
 
 def pushed_document(source: str, body: bytes, media_type: str, now: datetime, id_path: str = "") -> Pushed:
     """The document to land; raises `DocumentError` for what cannot be read, or is empty."""
-    feed: Feed | None = None
+    feed: ParsedFeed | None = None
     cut = cut_of(id_path)
     kind = rdf_type_of(media_type) or (JSON_LD if _is_linked(body) else "")
     kind = kind or (RDF_XML if is_rdf_xml(body.lstrip()) else "")
@@ -103,11 +103,11 @@ def pushed_document(source: str, body: bytes, media_type: str, now: datetime, id
     return Pushed(landed, found)
 
 
-def _read(body: bytes, media_type: str, cut: str = "") -> Feed:
+def _read(body: bytes, media_type: str, cut: str = "") -> ParsedFeed:
     return read_feed(body, media_type=media_type, url="", limits=DEFAULT_LIMITS, cut=cut)
 
 
-def _xml_feed(body: bytes, media_type: str) -> Feed | None:
+def _xml_feed(body: bytes, media_type: str) -> ParsedFeed | None:
     """XML as a feed, perhaps an empty one; None for a document of another kind, `DocumentError` for a broken feed."""
     try:
         found = _read(body, media_type)
@@ -157,10 +157,10 @@ def _item(item: Any, place: int) -> dict[str, Any]:
     if not isinstance(item, dict):
         raise DocumentError(f"item {place} is not an object", hint='{"title": "…", "url": "https://…"}')
     known = {_KNOWN[name]: value for name, value in item.items() if name in _KNOWN and value is not None}
-    if not any(_is_said(known.get(name)) for name in _ESSENTIAL):
+    if not any(_has_value(known.get(name)) for name in _ESSENTIAL):
         # JSON of any other form: all its text is the title, as with other documents.
         known["title"] = whole_text(item)
-    if not any(_is_said(known.get(name)) for name in _ESSENTIAL):
+    if not any(_has_value(known.get(name)) for name in _ESSENTIAL):
         raise DocumentError(f"item {place} has no content", hint='{"title": "…", "url": "https://…"}')
     for name, value in item.items():
         is_date = _KNOWN.get(name) in _DATES and value is not None
@@ -181,5 +181,5 @@ def _texts(value: Any) -> list[Any]:
     return list(value) if isinstance(value, Iterable) and not isinstance(value, dict) else []
 
 
-def _is_said(value: Any) -> bool:
+def _has_value(value: Any) -> bool:
     return isinstance(value, str | int | float) and bool(str(value).strip())

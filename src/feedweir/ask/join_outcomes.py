@@ -28,11 +28,9 @@ def version_of(store: Store, item: Item, feeds: Iterable[int] = ()) -> int:
     batch could not join one of these feeds."""
     segment = segment_of(item.seq)
     batch = next((one for one in store.manifests() if one.after < segment <= one.upto), None)
-    if batch is None or (batch.batches > 1 and not batch.versions):
+    if batch is None or any(str(feed) in batch.feed_failures for feed in feeds):
         return 0
-    if any(str(feed) in batch.feed_failures for feed in feeds):
-        return 0
-    return next(version for upto, version in batch.steps if segment <= upto)
+    return store.versions_at([item.seq])[item.seq]
 
 
 def element_of(store: Store, feed: int, item: Item) -> StoredElement | None:

@@ -153,7 +153,7 @@ def joins_of_feed(
     for part in joins.parts(shard, JoinBounds()):
         if key in part.keys:
             queries = tuple(_queries(part.patterns.levels, states, key))
-            return ReportedFeed(name, queries, *_made(store, feed))
+            return ReportedFeed(name, queries, *_counts(store, feed))
     return None
 
 
@@ -239,7 +239,7 @@ def _window(mode: int, length: int) -> str:
     return _counted(length, "item")
 
 
-def _made(store: Store, feed: int) -> tuple[int, int]:
+def _counts(store: Store, feed: int) -> tuple[int, int]:
     """(items, documents made for a feed) in the newest batches."""
     newest: list[Manifest] = store.manifests()[-NEWEST_BATCHES:]
     made = store.joined.made_table(newest)["feed"].to_numpy()

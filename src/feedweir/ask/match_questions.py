@@ -1,9 +1,13 @@
-"""Which feeds want items that are stored, or that a document would bring: by themselves, or joined with others."""
+"""Which feeds want items that are stored, or that a document would bring: by themselves, or joined with others.
+
+Joins are tried out on what they remember, and nothing is stored.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import TypeAlias
 
 import numpy as np
@@ -11,19 +15,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from feedweir.ask.join_dry_run import join_dry_run, numbered_next
-from feedweir.ask.known_names import KnownNames
 from feedweir.ask.matching_feeds import MatchedItem, MatchingFeeds, found_in, matched_items
 from feedweir.catalog import Catalog, FeedRecord
 from feedweir.compile.known_sets import KnownSet, KnownSets
 from feedweir.items.model import Item
+from feedweir.items.numbering import document_number, first_seq
 from feedweir.items.owners import concerns
+from feedweir.items.schema import batch_of
+from feedweir.join.replay import Replay
+from feedweir.join.result_tables import Joined
 from feedweir.join.sides import JoinPart, Side, sides_of
+from feedweir.join.states import JoinStates
+from feedweir.join.stored.join_versions import open_joins
 from feedweir.join.streams import JoinSet
 from feedweir.logs.directory import DataDirectory
 from feedweir.logs.joined_log import ANNOTATION_SCHEMA, MADE_SCHEMA, partners_in
 from feedweir.logs.store import ELEMENT_SCHEMA, Store
 from feedweir.match import CompiledSet, Matches
+from feedweir.pipeline.sets import joins_path
 
 YOUNGER = "the feed is younger than the item"
 NOT_IN_FORCE = "not known until the feed is in force"
@@ -167,3 +176,67 @@ def _together(tables: Iterable[pa.Table], schema: pa.Schema) -> pa.Table:
 
 def _of_feed(table: pa.Table, feed: int) -> pa.Table:
     return table.filter(pc.equal(table["feed"], feed))
+
+
+def numbered_next(items: Sequence[Item], store: Store) -> list[Item]:
+    """The items of a document, numbered as the next in the stream."""
+    first = first_seq(document_number(store.latest() + 1, 0))
+    return [replace(item, seq=first + item.seq) for item in items]
+
+
+def join_dry_run(
+    directory: DataDirectory, store: Store, version: int, items: Sequence[Item], matches: Matches
+) -> Iterator[Joined]:
+    """The join results of each shard of a version for items with these matches."""
+    stored, batch = open_joins(joins_path(directory.sets, version)), batch_of(items)
+    numbers = batch.column("seq").to_numpy()
+    keys, seqs = np.asarray(matches.keys), numbers[matches.rows]
+    for shard in stored.shards:
+        replay = Replay(stored.compiled(shard), store)
+        hidden = set(np.unique(keys[keys < 0]).tolist()) & replay.compiled.matched
+        found = {key: np.sort(seqs[keys == key]) for key in sorted(hidden)}
+        if found:
+            states = JoinStates(directory.joins)
+            replay.resume(states.state_after(store.latest(), shard, replay.compiled, replay.columns))
+            yield replay.step(batch, found)
+
+
+_MOST_OWNERS = 1_000
+_MOST_NAMES = 1_000_000
+
+
+class KnownNames:
+    """For any number of threads."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._feeds = catalog.feeds
+        self._turn = Lock()
+        self._version = -1
+        self._called: dict[int, tuple[str, str]] = {}
+        self._counts: dict[str | None, int] = {}
+
+    def bring_up(self, version: int) -> None:
+        """Forget definitions from before this version."""
+        with self._turn:
+            if version != self._version:
+                self._version, self._called, self._counts = version, {}, {}
+
+    def of(self, ids: Iterable[int], owner: str | None) -> dict[int, str]:
+        """The names of those of these feeds that there are and that concern an owner."""
+        wanted, called = set(ids), self._called
+        missing = wanted - called.keys()
+        if missing:
+            if len(called) > _MOST_NAMES:
+                called.clear()
+            called |= self._feeds.called(missing)
+        found = ((id_, called[id_]) for id_ in wanted if id_ in called)
+        return {id_: name for id_, (name, whose) in found if owner is None or concerns(whose, owner)}
+
+    def count(self, owner: str | None) -> int:
+        """How many feeds there are that concern an owner."""
+        counts = self._counts
+        if owner not in counts:
+            if len(counts) > _MOST_OWNERS:
+                counts.clear()
+            counts[owner] = self._feeds.count(owner=owner)
+        return counts[owner]

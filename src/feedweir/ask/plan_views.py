@@ -13,7 +13,7 @@ from feedweir.compile.statistics_intake import Weights, share_at, statistics_of,
 from feedweir.errors import CatalogError
 from feedweir.language.conditions import format_predicate
 from feedweir.optimize.boolean_forms import to_cnf
-from feedweir.optimize.plan_report import Execution, ExplainedPlan, PlanNodes, explain_nodes
+from feedweir.optimize.filter_plans.plan_report import Execution, ExplainedPlan, PlanNodes, explain_nodes
 from feedweir.optimize.subsumption import is_never
 
 _HINT = "plans are made when the set is compiled: `feedweir run` does that"

@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 
 from feedweir.acquire.parse.document_budget import DEFAULT_ALLOWANCE, Allowance
 from feedweir.acquire.parse.parse_process import parse_process
-from feedweir.ask.candidates import candidacy
-from feedweir.ask.explain_statements import explanation, plan_in_force
-from feedweir.ask.explanation import PlanExplanation
+from feedweir.ask.explanation import PlanExplanation, explanation, plan_in_force
 from feedweir.ask.join_outcomes import element_of, in_window, version_of
 from feedweir.ask.join_report import all_joins, joins_of_feed
 from feedweir.ask.match_questions import MatchQuestions
@@ -25,7 +23,7 @@ from feedweir.ask.outcome import Outcome
 from feedweir.ask.plan_views import explained_plans
 from feedweir.ask.preview import StoredElement, Trial, backtest, element_at, first_teller, preview
 from feedweir.ask.trace import Trace, Tracer
-from feedweir.ask.why import Clause, why
+from feedweir.ask.why import Clause, candidacy, why
 from feedweir.catalog import Catalog
 from feedweir.compile.changes import with_what_it_reads
 from feedweir.compile.compiled_plans import compiled_plan
@@ -43,17 +41,18 @@ from feedweir.logs.files import retry_when_compacted
 from feedweir.logs.landing import LandingLog
 from feedweir.logs.store import Store
 from feedweir.match.lookback import LookBack, look_back
+from feedweir.optimize.filter_plans.plan_report import ExplainedPlan
 from feedweir.optimize.normalisation import normalise
-from feedweir.optimize.plan_report import ExplainedPlan
 from feedweir.plan import expand
 from feedweir.plan.nodes import EVERY_SOURCE, Distinct, Feed, Node, Source, Union, Window
 from feedweir.plan.query import Query as ItemQuery
+from feedweir.storage import local
 
 _ROWS = 20
 
 
 class Questions:
-    """Answers from the catalog and the logs; changes nothing. Every command, page and program asks these methods."""
+    """Answers from the catalog and the logs; changes nothing. Every command, page and program calls these methods."""
 
     def __init__(
         self,
@@ -110,7 +109,7 @@ class Questions:
         found = joins_of_feed(self._directory, joins, self._store, record.id, feed)
         if found is None:
             raise CatalogError(
-                f"{feed!r} is not a JOIN or FOLLOWED BY of its own",
+                f"{feed!r} has no JOIN or FOLLOWED BY of its own",
                 hint=f"explain feed {feed} shows its plan",
             )
         return tuple(found.lines())
@@ -138,7 +137,9 @@ class Questions:
         query = ItemQuery(0, (), parse_search(text))
         among = None if owner is None else self._seqs_of(owner)
         return retry_when_compacted(
-            lambda: look_back(query, self._store.item_paths()[::-1], limit=limit, among=among)
+            lambda: look_back(
+                query, [local(one) for one in self._store.item_paths()[::-1]], limit=limit, among=among
+            )
         )
 
     def _seqs_of(self, owner: str) -> NDArray[np.int64]:
@@ -234,7 +235,7 @@ class Questions:
 
     def _newest_where(self, column: str, value: int | str) -> Item | None:
         for path in self._store.item_paths():
-            rows = pq.read_table(path, filters=pc.field(column) == pa.scalar(value)).sort_by("seq")
+            rows = pq.read_table(local(path), filters=pc.field(column) == pa.scalar(value)).sort_by("seq")
             if rows.num_rows:
                 return list(items_of(rows))[-1]
         return None

@@ -16,11 +16,12 @@ from types import TracebackType
 from typing import Any
 
 from feedweir.catalog import transfer
-from feedweir.catalog.batches import Batches
+from feedweir.catalog.committed_batches import Batches
 from feedweir.catalog.database import PATIENCE_S, Database, connect
 from feedweir.catalog.deliveries import Deliveries
 from feedweir.catalog.failures import Failures
 from feedweir.catalog.feeds import Feeds
+from feedweir.catalog.hit_statistics import Statistics
 from feedweir.catalog.migrate import migrate
 from feedweir.catalog.outbox import Outbox
 from feedweir.catalog.outlines import Outlines
@@ -50,7 +51,6 @@ from feedweir.catalog.records import (
 from feedweir.catalog.replays import AGAIN
 from feedweir.catalog.secrets import Secrets
 from feedweir.catalog.sources import Sources
-from feedweir.catalog.statistics import Statistics
 from feedweir.catalog.subscriptions import Subscriptions
 
 __all__ = [

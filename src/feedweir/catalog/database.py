@@ -104,7 +104,7 @@ def _address(url: str) -> URL:
     try:
         address = make_url(url)
     except ArgumentError:
-        raise CatalogError("this is not the URL of a database", hint=_EXAMPLES) from None
+        raise CatalogError("this is not a database URL", hint=_EXAMPLES) from None
     backend = address.get_backend_name()
     if backend == "sqlite":
         if address.database in (None, "", ":memory:"):
@@ -112,7 +112,7 @@ def _address(url: str) -> URL:
         return address.set(drivername="sqlite+pysqlite")
     if backend in ("postgresql", "postgres"):
         return address.set(drivername="postgresql+psycopg")
-    raise CatalogError(f"there is no catalog on {backend!r}", hint=_EXAMPLES)
+    raise CatalogError(f"a catalog cannot be kept in {backend!r}", hint=_EXAMPLES)
 
 
 _EXAMPLES = "sqlite:///data/catalog.db or postgresql://user@host/database"
@@ -173,13 +173,13 @@ def _undoing() -> tuple[type[Exception], ...]:
 
 
 def _driver_errors() -> tuple[type[Exception], ...]:
-    """What PostgreSQL's driver raises by itself, once SQLAlchemy has imported it: SQLite does without."""
+    """What PostgreSQL's driver raises directly, if SQLAlchemy has imported it; SQLite does not need it."""
     driver = sys.modules.get("psycopg")
     return (driver.Error,) if driver else ()
 
 
 def _refuse_storage(error: sqlite3.OperationalError) -> None:
-    """What is wrong with the file, the disk or who else uses it, and not with what was asked."""
+    """Errors of the file, the disk or its other users, as opposed to errors of the query."""
     told = _STORAGE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
     if told:
         raise StorageError(f"the catalog cannot be used: {_reason(error)}", hint=told) from error

@@ -33,7 +33,7 @@ class Deliveries:
         return tuple(Delivery(**row._mapping) for row in rows)
 
     def of_entry(self, entry: Entry) -> tuple[Delivery, ...]:
-        """What the log says of one entry of the outbox, in order."""
+        """The log lines of one entry of the outbox, in order."""
         query = select(_delivery).where(_delivery.c.subscription_id == entry.subscription_id)
         query = query.where(_delivery.c.outbox_id == entry.id).order_by(_delivery.c.id)
         rows = self._database.read(lambda connection: connection.execute(query).all())

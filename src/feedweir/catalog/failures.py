@@ -1,4 +1,4 @@
-"""Failures, recorded against what they happened to; the last few of each are kept."""
+"""Failures, recorded against the resource that they concern; the last few of each are stored."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from sqlalchemy import Connection, Select, delete, func, select
 
 from feedweir.catalog import tables
-from feedweir.catalog.columns import storable_key
+from feedweir.catalog.column_types import storable_key
 from feedweir.catalog.database import Database
 from feedweir.catalog.records import Failure, FailureKind
 from feedweir.catalog.rows import chunks, insert_all, take_numbers
 from feedweir.text.redact import without_secrets
 
 KEPT = 20
-"""How many failures of each resource are kept."""
+"""How many failures of each resource are stored."""
 
 _failure = tables.failure
 

@@ -10,10 +10,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Table, and_, delete, func, not_, select, update
 
 from feedweir.catalog import history, names, sources, tables
-from feedweir.catalog.columns import cleaned, storable
+from feedweir.catalog.column_types import cleaned, storable
 from feedweir.catalog.database import Database
-from feedweir.catalog.name_text import NameText
-from feedweir.catalog.owners import is_theirs
+from feedweir.catalog.names import NameText, is_theirs
 from feedweir.catalog.records import Change, Definition, FeedKind, FeedRecord, NewFeed
 from feedweir.catalog.rows import chunks, insert_all, take_numbers
 from feedweir.errors import CatalogError
@@ -37,7 +36,7 @@ class Feeds:
         return self._database.read(history.current_version)
 
     def renew(self) -> int:
-        """A new version with the same definitions: for what is compiled anew although nothing was defined."""
+        """A new version with the same definitions, for compiling again although nothing was redefined."""
         return self._database.write(history.next_version)
 
     def definitions(self, version: int | None = None) -> tuple[int, tuple[Definition, ...]]:
@@ -52,6 +51,27 @@ class Feeds:
             return and_(table.c.kind == "source", *map(not_, begins))
 
         return self._database.read(lambda one: history.some_definitions(one, version, is_wanted))
+
+    def beginning(self, statement: str, version: int | None = None) -> tuple[Definition, ...]:
+        """The sources whose statements begin so, now or as of a version, by id."""
+
+        def is_wanted(table: Table) -> ColumnElement[bool]:
+            return and_(table.c.kind == "source", table.c.statement.startswith(statement, autoescape=True))
+
+        def read(connection: Connection) -> tuple[Definition, ...]:
+            at = history.current_version(connection) if version is None else version
+            return history.some_definitions(connection, at, is_wanted)
+
+        return self._database.read(read)
+
+    def wordings(self, id_: int) -> tuple[tuple[int, str], ...]:
+        """The versions that gave a feed another definition, and the statements, oldest first."""
+        change = tables.change
+        query = select(change.c.version, change.c.statement).where(
+            change.c.id == id_, change.c.kind != "subscription", change.c.action != "drop"
+        )
+        found = self._database.read(lambda one: one.execute(query.order_by(change.c.version)).all())
+        return tuple((version, statement) for version, statement in found)
 
     def several_as_of(self, version: int, feed_names: Iterable[str]) -> tuple[Definition, ...]:
         """Those of these feeds that there were in a version."""

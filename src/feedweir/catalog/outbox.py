@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, func, select, update
 
 from feedweir.catalog import deliveries, replays, rhythms, sent_marks, tables
-from feedweir.catalog.columns import storable_key
+from feedweir.catalog.column_types import storable_key
 from feedweir.catalog.database import Database
 from feedweir.catalog.records import Entry, EntryOutcome, EntryState, NewEntry, Waiting
 from feedweir.catalog.rows import chunks, existing, take_numbers, upsert_all
@@ -147,7 +147,7 @@ class Outbox:
     ) -> dict[int, tuple[Entry, ...]]:
         """Claim the oldest due entries of each subscription, at most this many; at once for many subscriptions.
 
-        Only for who holds these subscriptions: nothing else keeps two from taking the same.
+        The caller must hold these subscriptions: nothing else prevents two senders from claiming the same entries.
         """
         until = now + timedelta(seconds=lease_s)
         claimed = self._database.write(lambda connection: _claim_first(connection, most, worker, now, until))

@@ -119,17 +119,17 @@ class FetchState:
     ttl_s: int = 0
     skip_hours: tuple[int, ...] = ()
     skip_days: tuple[int, ...] = ()
-    """What its document asks of its readers."""
+    """How often its document asks to be polled."""
     history: Json = field(default_factory=dict)
     """The refresh policy's statistics."""
     hub: str = ""
-    """The hub that was set by hand."""
+    """The hub that an operator set."""
     lease: Json = field(default_factory=dict)
     """The subscription at its hub."""
     imported_from: tuple[str, ...] = ()
     """The addresses under which it was imported."""
     description: Json = field(default_factory=dict)
-    """What the last readable document says of the feed: title, link, language, …"""
+    """The feed's description in its last readable document: title, link, language, …"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,7 @@ def hear(connection: Connection, arrivals: Mapping[int, datetime]) -> None:
 
 
 def wake(connection: Connection, ids: Iterable[int], at: datetime) -> None:
-    """Something else about subscriptions changed: they are due, whatever they were waiting for."""
+    """Mark subscriptions as due because something else about them changed."""
     _make_due(connection, ids, at, _rhythm.c.next_due_at.is_(None) | (_rhythm.c.next_due_at > at))
 
 

@@ -121,7 +121,7 @@ def _values(connection: Connection, table: Table, rows: Sequence[Row]) -> dict[s
 
 
 def take_numbers(connection: Connection, name: str, count: int) -> range:
-    """`count` numbers that nobody had before. Others who want numbers of this `name` wait for our commit."""
+    """`count` numbers that were never given out before. Others who need numbers of this `name` wait for our commit."""
     table = tables.counter
     connection.execute(
         update(table).where(table.c.name == name).values(value=table.c.value + count),
@@ -131,7 +131,7 @@ def take_numbers(connection: Connection, name: str, count: int) -> range:
 
 
 def existing(connection: Connection, number: ColumnElement[int], ids: Iterable[int], *where: Any) -> set[int]:
-    """Which of `ids` are there, held so that nobody takes them away before our commit."""
+    """Which of `ids` exist, locked so that nobody deletes them before our commit."""
     found: set[int] = set()
     for chunk in chunks(sorted(set(ids))):
         query = select(number).where(number.in_(chunk), *where).order_by(number)

@@ -1,4 +1,4 @@
-"""Secrets of the installation: generated on first use, and kept."""
+"""Secrets of the installation, generated on first use and stored."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, select
 
 from feedweir.catalog import tables
-from feedweir.catalog.columns import storable_key
+from feedweir.catalog.column_types import storable_key
 from feedweir.catalog.records import NewEntry
 from feedweir.catalog.rows import CHUNK, chunks, upsert_all
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Text, insert, select, tuple_, update
 
 from feedweir.catalog import history, names, outbox, rhythms, tables
-from feedweir.catalog.columns import canonical_json, microseconds, storable
+from feedweir.catalog.column_types import canonical_json, microseconds, storable
 from feedweir.catalog.database import Database
-from feedweir.catalog.owners import is_theirs
+from feedweir.catalog.names import is_theirs
 from feedweir.catalog.records import (
     Change,
     NewSubscription,
@@ -52,7 +52,7 @@ class Subscriptions:
         self._database.write(lambda connection: _replace(connection, id_, new))
 
     def set_status(self, id_: int, status: SubscriptionStatus, now: datetime) -> None:
-        """Pause, resume or drop. What waits for a paused one keeps waiting; for a dropped one it is dead."""
+        """Pause, resume or drop. The entries of a paused one wait; those of a dropped one are given up."""
         self._database.write(lambda connection: _set_status(connection, id_, status, now))
 
     def with_id(self, id_: int) -> SubscriptionRecord:

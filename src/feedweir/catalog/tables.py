@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, MetaData, Table, Text
 
-from feedweir.catalog.columns import Flag, Header, Json, JsonTuple, Moment, Prose
+from feedweir.catalog.column_types import Flag, Header, Json, JsonTuple, Moment, Prose
 
 metadata = MetaData()
 

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, delete, select
 
 from feedweir.catalog import tables
-from feedweir.catalog.columns import Moment
+from feedweir.catalog.column_types import Moment
 from feedweir.catalog.database import Database
 from feedweir.catalog.migrate import migrations
 from feedweir.catalog.rows import insert_all

@@ -19,7 +19,7 @@ import typer
 from feedweir.config import Given, Settings, given_settings, load_settings
 from feedweir.errors import SettingsError
 from feedweir.items.owners import is_owner
-from feedweir.kernels.files import SETTING
+from feedweir.kernels.kernel_files import SETTING
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -14,7 +14,7 @@ from feedweir.cli.context import context_of, owner_in, show_rows, unusable
 from feedweir.errors import SettingsError
 
 if TYPE_CHECKING:
-    from feedweir.service.statements import Outcome
+    from feedweir.service.execution import Outcome
 
 
 def add_to(app: typer.Typer) -> None:

@@ -10,18 +10,18 @@ import typer
 
 from feedweir import __version__
 from feedweir.cli import (
-    ask,
     delivery,
     doctor,
     execute,
-    listing,
-    network,
-    plan,
-    quarantine,
+    list_commands,
+    network_commands,
+    plan_command,
+    quarantine_commands,
+    question_commands,
     run,
     settings,
-    transfer,
-    warm_up,
+    transfer_commands,
+    warm_up_command,
 )
 from feedweir.cli.context import Context
 from feedweir.errors import FeedweirError, SettingsError, StorageError
@@ -46,16 +46,16 @@ app = typer.Typer(
 for module in (
     run,
     execute,
-    ask,
-    plan,
-    network,
-    listing,
+    question_commands,
+    plan_command,
+    network_commands,
+    list_commands,
     settings,
     delivery,
-    quarantine,
+    quarantine_commands,
     doctor,
-    transfer,
-    warm_up,
+    transfer_commands,
+    warm_up_command,
 ):
     module.add_to(app)
 
@@ -69,7 +69,9 @@ def _version(asked: bool) -> None:
 @app.callback()
 def common(
     context: typer.Context,
-    data: Annotated[Path | None, typer.Option(help="The data directory. [default: data]")] = None,
+    data: Annotated[
+        str | None, typer.Option(metavar="PATH", help="The data directory. [default: data]")
+    ] = None,
     catalog: Annotated[
         str | None, typer.Option(help="The catalog's database URL. [default: SQLite in the data directory]")
     ] = None,

@@ -10,7 +10,7 @@ import typer
 
 from feedweir.cli.context import Context, context_of, show_rows
 from feedweir.config import SECRETS, Settings
-from feedweir.kernels.files import chosen_place
+from feedweir.kernels.kernel_files import chosen_place
 from feedweir.text.redact import HIDDEN, without_secrets
 
 _PASSWORD = re.compile(r"(://[^/@\s:]*):[^/\s]*@")

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from feedweir.catalog import Catalog, Change, Definition, FeedRecord
+from feedweir.language.defined_names import says_something
+from feedweir.plan.vocabularies import VOCABULARY
 
 MOST_CHANGED = 5_000
 """With more changed feeds than this, everything is compiled."""
@@ -14,7 +16,7 @@ MOST_READ = 4 * MOST_CHANGED
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedFeeds:
     """Feeds whose meaning changed since a version, by id, and all definitions that the new meanings need."""
 
     version: int
@@ -23,10 +25,10 @@ class Changed:
     definitions: tuple[Definition, ...]
     """Of those that are still there."""
     context: tuple[Definition, ...]
-    """Those, and what they read, at any depth."""
+    """Those, and what they read, at any depth; and the vocabularies."""
 
 
-def changes_of(catalog: Catalog, since: int, version: int) -> Changed | None:
+def changes_of(catalog: Catalog, since: int, version: int) -> ChangedFeeds | None:
     """What changed; None when everything should be compiled: too much has changed, or nothing that was defined."""
     with catalog.snapshot():
         return _changes_of(catalog, since, version)
@@ -44,7 +46,7 @@ def with_what_it_reads(catalog: Catalog, feed: str) -> tuple[FeedRecord, ...]:
     return tuple(found.values())
 
 
-def _changes_of(catalog: Catalog, since: int, version: int) -> Changed | None:
+def _changes_of(catalog: Catalog, since: int, version: int) -> ChangedFeeds | None:
     if version < since or catalog.feeds.version() != version:
         return None
     found = catalog.feeds.changes_since(since, MOST_READ)
@@ -54,18 +56,28 @@ def _changes_of(catalog: Catalog, since: int, version: int) -> Changed | None:
     ):
         return None  # a version without a change asks for everything to be compiled anew
     feeds = [change for change in changes if change.kind != "subscription"]
-    if len(feeds) > MOST_CHANGED:
+    if len(feeds) > MOST_CHANGED or _has_new_meanings(catalog, feeds, since):
         return None
     concerned = _concerned(catalog, feeds)
     context = _with_what_they_read(catalog, concerned.values()) if concerned is not None else None
     if concerned is None or context is None:
         return None
-    return Changed(
+    return ChangedFeeds(
         version,
         frozenset({change.id for change in feeds} | {record.id for record in concerned.values()}),
         tuple(_definition(record) for record in concerned.values()),
-        tuple(_definition(record) for record in context.values()),
+        tuple(_definition(record) for record in context.values())
+        + tuple(one for one in catalog.feeds.beginning(VOCABULARY) if one.name not in context),
     )
+
+
+def _has_new_meanings(catalog: Catalog, changes: Sequence[Change], since: int) -> bool:
+    """Whether what a vocabulary says came, changed or went: any pattern may mean something else then."""
+    sources = [change for change in changes if change.kind == "source"]
+    if any(says_something(change.statement) for change in sources):
+        return True
+    before = {change.name for change in sources if change.action != "create"}
+    return any(says_something(one.statement) for one in catalog.feeds.several_as_of(since, before))
 
 
 def _concerned(catalog: Catalog, changes: Sequence[Change]) -> dict[str, FeedRecord] | None:

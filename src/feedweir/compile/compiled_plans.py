@@ -18,7 +18,6 @@ from feedweir.optimize.rules.drop_implied import shorter
 from feedweir.optimize.rules.resolve_sources import names_sources
 from feedweir.optimize.rules.simplify_booleans import simpler
 from feedweir.plan import Branch
-from feedweir.plan.columns import Columns, wording_of
 from feedweir.plan.nodes import EVERY_SOURCE, Node
 from feedweir.plan.predicates import (
     TRUE,
@@ -33,13 +32,14 @@ from feedweir.plan.predicates import (
     conjunction,
 )
 from feedweir.plan.query import Query as ItemQuery
+from feedweir.plan.query_columns import Columns, wording_of
 
 _ATOMS = (Compare, Similar, References, Extends, SharesLink, TreePattern, GraphPattern)
 """What stands alone in a condition and leaves the rules nothing to do; so do words in any number."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class CompiledFeeds:
     """What some definitions say: queries in columns, joins over queries, and why the others cannot be compiled."""
 
     queries: pa.RecordBatch
@@ -47,7 +47,7 @@ class Reading:
     failures: tuple[tuple[str, str], ...]
 
 
-def read(definitions: Iterable[Defined], names: DefinedNames) -> Reading:
+def read(definitions: Iterable[Defined], names: DefinedNames) -> CompiledFeeds:
     """Every feed as queries or joins. One that cannot be compiled is reported, the rest goes on."""
     columns = Columns()
     joins: list[JoinFeed] = []
@@ -60,7 +60,7 @@ def read(definitions: Iterable[Defined], names: DefinedNames) -> Reading:
                 joins += _read_virtual(definition, names, columns)
         except FeedweirError as error:
             failures.append((definition.name, str(error)))
-    return Reading(columns.batch(), tuple(joins), tuple(failures))
+    return CompiledFeeds(columns.batch(), tuple(joins), tuple(failures))
 
 
 def _read_virtual(definition: Defined, names: DefinedNames, columns: Columns) -> tuple[JoinFeed, ...]:
@@ -78,7 +78,8 @@ def compiled_query(key: int, query: Asked, names: DefinedNames, *, feed: str) ->
     """What the matcher is given for a feed: queries, or joins over queries."""
     straight = straight_branch(query, names)
     if straight is not None:
-        return [ItemQuery(key, *straight)]
+        sources, predicate = straight
+        return [ItemQuery(key, sources, names.understood(predicate))]
     compiled = compile_plan(key, compiled_plan(query, names, feed=feed))
     return replace(compiled, most=query.most) if isinstance(compiled, JoinFeed) else compiled
 
@@ -87,7 +88,8 @@ def compiled_plan(
     query: Asked, names: DefinedNames, *, feed: str = "", on_change: OnChange | None = None
 ) -> Node:
     """The plan of a query in the form in which it is compiled, tried out and explained."""
-    return normalise(build(query, names, feed=feed), names.plan_of, on_change=on_change)
+    plan = names.understood(build(query, names, feed=feed))
+    return normalise(plan, names.plan_of, on_change=on_change)
 
 
 def straight_branch(query: Asked, names: DefinedNames) -> Branch | None:

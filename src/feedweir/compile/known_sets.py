@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from threading import Lock
 from typing import TypeAlias
 
@@ -16,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from feedweir.catalog import Catalog
-from feedweir.compile.changes import Changed, changes_of, with_what_it_reads
+from feedweir.compile.changes import ChangedFeeds, changes_of, with_what_it_reads
 from feedweir.compile.compiler import compile_definitions
 from feedweir.errors import CompiledSetError
 from feedweir.join.stored.join_versions import StoredJoins, open_joins
@@ -27,8 +26,9 @@ from feedweir.match.sets.compiled_set import compiled_in_memory
 from feedweir.match.sets.query_store import table_of
 from feedweir.optimize.containment import Filters
 from feedweir.pipeline.sets import joins_path, open_installed
-from feedweir.plan.columns import QueryTable
 from feedweir.plan.nodes import Node
+from feedweir.plan.query_columns import QueryTable
+from feedweir.storage import Place
 
 _GROWTH = 4
 """A piece that is at most so many times as large as the next one is merged with it."""
@@ -63,7 +63,7 @@ class KnownSet:
 class KnownSets:
     """Thread-safe."""
 
-    def __init__(self, catalog: Catalog, sets: Path) -> None:
+    def __init__(self, catalog: Catalog, sets: Place) -> None:
         self._catalog = catalog
         self._sets = sets
         self._turn = Lock()
@@ -151,12 +151,12 @@ _NOTHING: tuple[int, tuple[KnownSet, ...]] = (0, ())
 """Before the first definition."""
 
 
-def _unchanged(filters: Remembered, changed: Changed) -> Remembered:
+def _unchanged(filters: Remembered, changed: ChangedFeeds) -> Remembered:
     kept = {feed: one for feed, one in filters.items() if feed not in changed.keys}
     return kept if len(kept) < _MOST_REMEMBERED else {}
 
 
-def _with_changes(known: Sequence[KnownSet], changed: Changed) -> tuple[KnownSet, ...]:
+def _with_changes(known: Sequence[KnownSet], changed: ChangedFeeds) -> tuple[KnownSet, ...]:
     """The sets with one beside them for what has changed, which takes in pieces that are not much larger."""
     before = [replace(one, outdated=one.outdated | changed.keys) for one in known]
     wanted = frozenset(definition.id for definition in changed.definitions)

@@ -10,12 +10,21 @@ from datetime import datetime
 from typing import Any
 
 from feedweir.compile.plan_store import StoredPlan
-from feedweir.optimize.drift import Drift, InForce, ReplanPolicy, Standing, drift_of, in_force, reason_to_wait
-from feedweir.optimize.live_plan import LivePlan
-from feedweir.optimize.source_plans import Asked, PlannedSource, asked_of_sources, planned_source
+from feedweir.optimize.filter_plans.clause_registry import ClauseRegistry, Run
+from feedweir.optimize.filter_plans.drift import (
+    Drift,
+    InForce,
+    ReplanPolicy,
+    Standing,
+    drift_of,
+    in_force,
+    reason_to_wait,
+)
+from feedweir.optimize.filter_plans.live_plan import LivePlan
+from feedweir.optimize.filter_plans.source_plans import Asked, PlannedSource, asked_of_sources, planned_source
+from feedweir.optimize.filter_plans.work_model import PRICES, seconds_of
 from feedweir.optimize.statistics import SourceStatistics
-from feedweir.optimize.work_model import PRICES, seconds_of
-from feedweir.plan.predicates import TRUE, Predicate
+from feedweir.plan.predicates import TRUE, And, Or, Predicate
 from feedweir.plan.query import Query
 
 _log = logging.getLogger(__name__)
@@ -62,7 +71,7 @@ class _Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedPlan:
     """A source that waits for its plan."""
 
     asked: Asked
@@ -75,7 +84,7 @@ class MadePlan:
     planning_s: float
 
 
-def make_plan(wanted: Wanted, step: Callable[[], None]) -> MadePlan:
+def make_plan(wanted: WantedPlan, step: Callable[[], None]) -> MadePlan:
     """Thread-safe; `step` is called often and may raise an exception to stop."""
     return MadePlan(*_timed(lambda: LivePlan.made(wanted.asked, wanted.known, step)))
 
@@ -93,11 +102,11 @@ class Planner:
         self._most_s = most_s
         self._at_once = at_once
         self._kept: dict[str, _Kept] = {}
-        self._waiting: dict[str, Wanted] = {}
+        self._waiting: dict[str, WantedPlan] = {}
         self._queries = 0
 
     @property
-    def waiting(self) -> dict[str, Wanted]:
+    def waiting(self) -> dict[str, WantedPlan]:
         """Sources that are left to the index until their plan is taken over."""
         return dict(self._waiting)
 
@@ -115,7 +124,7 @@ class Planner:
         if len(asked) <= self._at_once or _changes(before, asked) <= self._at_once:
             return False
         self._kept.pop(source, None)
-        self._waiting[source] = Wanted(asked, known(source))
+        self._waiting[source] = WantedPlan(asked, known(source))
         return True
 
     def _keep_only(self, sources: Collection[str]) -> None:
@@ -152,7 +161,7 @@ class Planner:
             self._kept.pop(source, None)
             self._waiting.pop(source, None)
         elif source in self._waiting:
-            self._waiting[source] = Wanted(asked, known(source))
+            self._waiting[source] = WantedPlan(asked, known(source))
         elif not self._waits(source, asked, known):
             kept = self._kept.setdefault(source, _Kept(LivePlan(known(source)), now, 0.0, InForce(())))
             _change(kept.live, asked)
@@ -263,7 +272,17 @@ def _renew(kept: _Kept) -> None:
     """Go on with a plan that is made at once, if it is better than the one that followed all changes."""
     fresh, kept.planning_s = _timed(kept.live.replanned)
     if fresh.cost <= kept.live.cost:
+        kept.put = _renumbered(kept.put, kept.live.graph.registry, fresh.graph.registry)
         kept.live = fresh
+
+
+def _renumbered(put: InForce, before: ClauseRegistry, now: ClauseRegistry) -> InForce:
+    """What is in force, by the numbers that its clauses have in another registry."""
+
+    def moved(run: Run) -> Run:
+        return now.run_of(And(tuple(Or(tuple(before.clause(clause))) for clause in run)))
+
+    return InForce(tuple(sorted((moved(run), moved(parent)) for run, parent in put.nodes)))
 
 
 def _is_much(known: SourceStatistics, before: SourceStatistics) -> bool:

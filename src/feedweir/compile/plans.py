@@ -1,15 +1,18 @@
-"""The filter plans of an installation: made from statistics, put in force with the set, and remade when they drift."""
+"""The filter plans of an installation: made from statistics, put in force with the set, and remade when they drift.
+
+Plans for sources with very many filters are made in the background; until one is ready, the index finds their filters.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 
 from feedweir.catalog import Catalog, FeedRecord
-from feedweir.compile.plan_ahead import PlanAhead
 from feedweir.compile.plan_store import (
     StoredPlan,
     load_plan,
@@ -20,21 +23,21 @@ from feedweir.compile.plan_store import (
     save_plan,
     save_standings,
 )
-from feedweir.compile.planner import Known, Planner, Wanted
+from feedweir.compile.planner import Known, MadePlan, Planner, WantedPlan, make_plan
 from feedweir.compile.statistics_intake import known_streams, statistics_of, take_in, weights_by_source
 from feedweir.join.stored.join_versions import open_joins
 from feedweir.logs.directory import DataDirectory, current_version
 from feedweir.match import queries_of
 from feedweir.match.index.filter_forest import SourceTree
-from feedweir.optimize.drift import ReplanPolicy, Standing
+from feedweir.optimize.filter_plans.drift import ReplanPolicy, Standing
+from feedweir.optimize.filter_plans.source_plans import places_of, tree_of
 from feedweir.optimize.join_order import has_chains, order_excess
-from feedweir.optimize.source_plans import places_of, tree_of
 from feedweir.optimize.statistics import SourceStatistics
 from feedweir.pipeline.observations import ObservationLog
-from feedweir.pipeline.sets import joins_path
-from feedweir.plan.columns import QueryTable
+from feedweir.pipeline.sets import joins_path, own_sets
 from feedweir.plan.nodes import Node
 from feedweir.plan.query import Query
+from feedweir.plan.query_columns import QueryTable
 
 _log = logging.getLogger(__name__)
 
@@ -118,7 +121,7 @@ class Plans:
         for standing in stale:
             assert standing.drift is not None
             _log.info(
-                "source %s is planned anew: it had drifted by %.0f %%",
+                "the plan of source %s was made again: it had drifted by %.0f %%",
                 standing.source,
                 100 * standing.drift.excess,
             )
@@ -160,7 +163,7 @@ class Plans:
             return
         stored = load_plan(self._directory, plan_in_force(self._directory))
         self._planner.resume(stored, known, now, load_standings(self._directory))
-        self._planner.follow(queries_of(self._sets, version), None, known, now)
+        self._planner.follow(queries_of(own_sets(self._sets), version), None, known, now)
         self._is_current = True
 
     def _known(self) -> Known:
@@ -182,5 +185,61 @@ class Plans:
         return known
 
 
-def _left(wanted: Wanted) -> str:
+def _left(wanted: WantedPlan) -> str:
     return f"{len(wanted.asked):,} filters are found by the index until their plan is made beside it"
+
+
+class _Stopped(Exception):
+    """The plan is no longer needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    asked: threading.Event
+
+    def __call__(self) -> None:
+        if self.asked.is_set():
+            raise _Stopped
+
+
+class PlanAhead:
+    """One thread at a time makes the plans that wait; it stops within a few milliseconds when asked to."""
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+        self._stop = threading.Event()
+        self._made: dict[str, MadePlan] = {}
+
+    def begin(self, wanted: Mapping[str, WantedPlan]) -> None:
+        """Make the plans of these sources, unless plans are being made or wait to be taken."""
+        if wanted and self._thread is None:
+            self._stop.clear()
+            self._thread = threading.Thread(
+                target=self._work, args=(dict(wanted),), name="plan-ahead", daemon=True
+            )
+            self._thread.start()
+
+    def take(self) -> dict[str, MadePlan]:
+        """Plans that are ready; each is returned once, and none while one is being made."""
+        if self._thread is None or self._thread.is_alive():
+            return {}
+        made, self._thread, self._made = self._made, None, {}
+        return made
+
+    def wait(self) -> None:
+        """Wait until no plan is being made."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self.wait()
+
+    def _work(self, wanted: dict[str, WantedPlan]) -> None:
+        for source in sorted(wanted):
+            try:
+                self._made[source] = make_plan(wanted[source], _Stop(self._stop))
+            except _Stopped:
+                return
+            except Exception:  # the index answers the same
+                _log.exception("no filter plan could be made for source %s", source)

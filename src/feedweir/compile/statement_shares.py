@@ -25,12 +25,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from feedweir.compile.compiled_plans import Reading, read
+from feedweir.compile.compiled_plans import CompiledFeeds, read
 from feedweir.items.gc_pause import gc_paused
 from feedweir.language.defined_names import Defined, DefinedNames, Stated
+from feedweir.plan.vocabularies import VOCABULARY
 
 Progress: TypeAlias = Callable[[int, int], None]
-ReadShare: TypeAlias = Callable[[Sequence[int]], Reading]
+ReadShare: TypeAlias = Callable[[Sequence[int]], CompiledFeeds]
 Take: TypeAlias = Callable[[ReadShare], Iterator[None]]
 """Parse shares that no other process has begun, one by one."""
 SHARE = 4096
@@ -56,12 +57,12 @@ def read_all(
     progress: Progress,
     n_processes: int,
     share: int = SHARE,
-) -> list[Reading]:
+) -> list[CompiledFeeds]:
     """The wanted definitions, by place, share by share and in order; they may name any of the others."""
     names = DefinedNames(definitions)
     shares = [wanted[first : first + share] for first in range(0, len(wanted), share)]
 
-    def read_here(places: Sequence[int]) -> Reading:
+    def read_here(places: Sequence[int]) -> CompiledFeeds:
         return read([definitions[place] for place in places], names)
 
     def tell(n_read: int) -> None:
@@ -99,10 +100,10 @@ def _read_together(
     read_here: ReadShare,
     tell: Callable[[int], None],
     others: Sequence[Callable[[Take], None]],
-) -> list[Reading]:
+) -> list[CompiledFeeds]:
     """Parse every share once, in this thread or in one that waits for another process."""
     numbers = iter(range(len(shares)))
-    found: dict[int, Reading] = {}
+    found: dict[int, CompiledFeeds] = {}
 
     def take(read_share: ReadShare) -> Iterator[None]:
         for number in numbers:
@@ -147,10 +148,10 @@ def _started(given: Path) -> Popen[bytes]:
     )
 
 
-def _asked(questions: IO[bytes], answers: IO[bytes], places: Sequence[int]) -> Reading:
+def _asked(questions: IO[bytes], answers: IO[bytes], places: Sequence[int]) -> CompiledFeeds:
     pickle.dump(list(places), questions)
     questions.flush()
-    reading: Reading = pickle.load(answers)
+    reading: CompiledFeeds = pickle.load(answers)
     return reading
 
 
@@ -201,6 +202,10 @@ class _Given(DefinedNames):
 
     def all_names(self) -> Iterable[str]:
         return self._places
+
+    def _vocabularies(self) -> Iterable[Stated]:
+        statements = pc.starts_with(self._table.column("statement"), VOCABULARY)
+        return self.rows(np.flatnonzero(np.asarray(statements)).tolist())
 
     @cached_property
     def _sources(self) -> dict[str, int]:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from math import log
 
 from feedweir.catalog import AtomCount, BatchCommit, Catalog, Fading, FeedCounts
-from feedweir.catalog.columns import storable_key
+from feedweir.catalog.column_types import storable_key
 from feedweir.compile.plan_store import StoredPlan, StoredSource
 from feedweir.errors import CompiledSetError
 from feedweir.items.gc_pause import gc_paused

@@ -15,14 +15,21 @@ import pyarrow as pa
 
 from feedweir.catalog import Catalog, Failure, FeedRecord, FeedStatistics, SourceRecord
 from feedweir.deliver.pages.archive_pages import PAGE, archive_before, upto_edge
-from feedweir.deliver.partners import Annotation, annotations_of
-from feedweir.deliver.render.told_patterns import bindings_told, patterns_told
+from feedweir.deliver.partners import (
+    Annotation,
+    annotations_of,
+    bindings_shown,
+    may_name_variables,
+    selecting_patterns,
+)
 from feedweir.deliver.render.view import EntryView, FeedKind, FeedSummary, FeedView
 from feedweir.errors import CatalogError
 from feedweir.items.model import Item
 from feedweir.items.schema import items_of
 from feedweir.join.constructed import items_shown, parts_of
 from feedweir.logs.store import Store
+from feedweir.plan.predicates import GraphPattern
+from feedweir.plan.vocabularies import VOCABULARY
 from feedweir.text.redact import without_secrets
 
 EntryKey: TypeAlias = tuple[int, int]
@@ -117,7 +124,7 @@ class FeedViews:
         return self._with_older(view, record.id, numbers)
 
     def _numbers_before(self, feed: int, limit: int, before: int) -> list[int]:
-        """Of a page's elements: as many as were asked for, or up to the next page edge."""
+        """How many elements a page has: as many as were requested, or up to the next page edge."""
         wanted = limit or 4 * PAGE
         while True:
             seqs: list[int] = self._store.seqs(feed, wanted, before=before).tolist()
@@ -182,14 +189,33 @@ class FeedViews:
         """`feed` is where they are shown: entries come with what its joins found."""
         sources = self._sources(item.source for item in items)
         found = annotations_of(self._store, feed, items)
-        record = self._catalog.feeds.with_id(feed) if feed is not None and items else None
-        patterns = patterns_told(record.statement) if record else ()
+        told = self._patterns_of(feed, items) if feed is not None and items else {}
         return [
-            replace(_entry(item, sources.get(item.source), joined), bindings=bindings_told(patterns, item))
-            if patterns
-            else _entry(item, sources.get(item.source), joined)
+            replace(
+                _entry(item, sources.get(item.source), joined),
+                bindings=bindings_shown(told[item.seq], item) if told.get(item.seq) else (),
+            )
             for item, joined in zip(items, found, strict=True)
         ]
+
+    def _patterns_of(self, feed: int, items: Iterable[Item]) -> dict[int, tuple[GraphPattern, ...]]:
+        """By item the patterns whose variables are told of it: those by which the feed was defined, and in the
+        vocabularies that were known, when the item was matched. So what is told of an entry never changes."""
+        wordings = self._catalog.feeds.wordings(feed)
+        if not any(may_name_variables(statement) for _, statement in wordings):
+            return {}
+        matched = self._store.versions_at([item.seq for item in items])
+        by_version = {version: self._told_in(wordings, version) for version in set(matched.values())}
+        return {seq: by_version[version] for seq, version in matched.items()}
+
+    def _told_in(self, wordings: Sequence[tuple[int, str]], version: int) -> tuple[GraphPattern, ...]:
+        at = version or wordings[-1][0]
+        known = [statement for since, statement in wordings if since <= at]
+        vocabularies = self._catalog.feeds.beginning(VOCABULARY, at)
+        return selecting_patterns(
+            known[-1] if known else wordings[0][1],
+            tuple(one.statement for one in sorted(vocabularies, key=lambda one: one.name)),
+        )
 
     def _source(self, record: FeedRecord) -> SourceRecord | None:
         if record.kind != "source":

@@ -36,7 +36,7 @@ class HubRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lease:
+class GrantedLease:
     """A confirmed subscription of a callback to a topic."""
 
     topic: str
@@ -75,13 +75,13 @@ def is_confirmed(answer: Answer, challenge: str) -> bool:
     return 200 <= answer.status < 300 and hmac.compare_digest(answer.body, challenge.encode())
 
 
-def granted(request: HubRequest, now: datetime) -> Lease:
+def granted(request: HubRequest, now: datetime) -> GrantedLease:
     """The lease that a confirmed request starts, or renews."""
     until = now + timedelta(seconds=request.lease_s)
-    return Lease(topic=request.topic, callback=request.callback, secret=request.secret, until=until)
+    return GrantedLease(topic=request.topic, callback=request.callback, secret=request.secret, until=until)
 
 
-def distribution(lease: Lease, content: bytes, media_type: str, hub: str, key: str) -> Post:
+def distribution(lease: GrantedLease, content: bytes, media_type: str, hub: str, key: str) -> Post:
     """Content for a subscriber, signed if it gave a secret; `key` is the same for every attempt."""
     headers = [
         ("Content-Type", media_type),
@@ -120,16 +120,16 @@ def _lease_s(text: str) -> int:
 
 
 def _with_query(url: str, query: dict[str, str]) -> str:
-    """The callback keeps the query that it has."""
+    """The query that the callback already has stays."""
     parts = urlsplit(url)
     added = "&".join(filter(None, (parts.query, urlencode(query))))
     return urlunsplit((parts.scheme, parts.netloc, parts.path, added, ""))
 
 
-def lease_of(destination: Destination) -> Lease:
+def lease_of(destination: Destination) -> GrantedLease:
     """The lease that is stored in a subscription's options."""
     options = destination.options
-    return Lease(
+    return GrantedLease(
         topic=options["topic"],
         callback=destination.target,
         secret=options.get("secret", ""),
@@ -137,7 +137,7 @@ def lease_of(destination: Destination) -> Lease:
     )
 
 
-def options_of(lease: Lease) -> dict[str, str]:
+def options_of(lease: GrantedLease) -> dict[str, str]:
     """A lease as options of a subscription."""
     return {"topic": lease.topic, "secret": lease.secret, "until": lease.until.isoformat()}
 
@@ -198,11 +198,11 @@ def _existing(catalog: Catalog, feed: str, request: HubRequest) -> SubscriptionR
     return None
 
 
-def _lease(record: SubscriptionRecord) -> Lease:
+def _lease(record: SubscriptionRecord) -> GrantedLease:
     return lease_of(Destination(subscription=record.id, target=record.target, options=record.options))
 
 
-def _subscription(feed: str, lease: Lease, now: datetime) -> NewSubscription:
+def _subscription(feed: str, lease: GrantedLease, now: datetime) -> NewSubscription:
     return NewSubscription(
         feed=feed,
         statement="",

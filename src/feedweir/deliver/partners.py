@@ -1,4 +1,5 @@
-"""The partners of a feed's elements: what its joins found for them.
+"""What is shown with an element beside its item: the partners that its feed's joins found for it, and what the feed's
+graph patterns bound in it.
 
 An edit removes nothing: an element has the partners of all its revisions, and a partner that was edited appears once,
 in the latest revision that was found.
@@ -7,13 +8,16 @@ in the latest revision that was found.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 from feedweir.items.model import Item
+from feedweir.items.rdf_terms import Bound
 from feedweir.items.schema import items_of
 from feedweir.items.string_keys import item_keys
 from feedweir.join.constructed import PATTERN
 from feedweir.logs.store import Store
+from feedweir.plan.predicates import GraphPattern
 
 Annotation: TypeAlias = tuple[tuple[str, tuple[Item, ...]], ...]
 """(join identifier, partners in the order of their arrival), by identifier."""
@@ -65,3 +69,35 @@ def _seqs_in(by_key: Mapping[int, Mapping[int, _Found]]) -> set[int]:
 def _numbered(store: Store, seqs: Iterable[int]) -> dict[int, Item]:
     asked = sorted(seqs)
     return {item.seq: item for item in items_of(store.items(asked))} if asked else {}
+
+
+@lru_cache(maxsize=256)
+def selecting_patterns(statement: str, vocabularies: tuple[str, ...] = ()) -> tuple[GraphPattern, ...]:
+    """The patterns in a feed's own conditions whose variables its definition selects, with what registered
+    vocabularies add; these are given by their statements."""
+    if not may_name_variables(statement):
+        return ()
+    # Imported where there is such a feed: lists read no statements.
+    from feedweir.language import parse
+    from feedweir.language.defined_names import taxonomy_said
+    from feedweir.language.statements import AlterFeed, CreateFeed
+    from feedweir.match.meaning.graph_bindings import selecting
+    from feedweir.plan.vocabularies import in_vocabularies
+
+    (made,) = parse(statement)
+    query = made.query if isinstance(made, CreateFeed | AlterFeed) else None
+    if query is None:
+        return ()
+    found = tuple(pattern for condition in query.where for pattern in selecting(condition.predicate))
+    return in_vocabularies(found, taxonomy_said(vocabularies)) if found else ()
+
+
+def may_name_variables(statement: str) -> bool:
+    return "select" in statement.lower()
+
+
+def bindings_shown(patterns: tuple[GraphPattern, ...], item: Item) -> tuple[Bound, ...]:
+    """What their variables are bound to in an item."""
+    from feedweir.match.meaning.graph_bindings import selected_bindings
+
+    return selected_bindings(patterns, item)

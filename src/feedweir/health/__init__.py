@@ -1,1 +1,1 @@
-"""Loops that run beside the pipeline, and what stands still."""
+"""Loops that run beside the pipeline, and the detection of stalled work."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 _AT_LEAST_S = 1
 _AT_MOST_S = 300
 _UNKNOWN_S = 60
-"""When nothing was published lately: nobody knows how long it takes, and somebody may be mending it."""
+"""The wait when nothing was published lately, so that no rate is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class Backlog:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pressure:
     wait_s: int = 0
-    """How long whoever pushes is told to wait; 0 when documents are taken."""
+    """How long a pushing client is asked to wait; 0 when documents are accepted."""
     fetch_share: float = 1.0
     """The share of the permitted requests that fetching makes."""
 
@@ -51,8 +51,8 @@ def _wait_s(backlog: Backlog, most_bytes: int) -> int:
     return math.ceil(min(max(wait_s, _AT_LEAST_S), _AT_MOST_S))
 
 
-def told(pressure: Pressure) -> str:
+def in_words(pressure: Pressure) -> str:
     """The pressure in words; empty without any."""
     if pressure.wait_s:
-        return "pushes are told to wait, and nothing is fetched"
+        return "pushing clients are asked to wait, and nothing is fetched"
     return f"fetching at {pressure.fetch_share:.0%}" if pressure.fetch_share < 1 else ""

@@ -24,7 +24,7 @@ class LoopHealth:
         self._trouble = None
 
     def failed(self, error: BaseException) -> None:
-        """Failing goes on since its first time, with the last error."""
+        """A failure that continues keeps the time of its first occurrence, and has the last error."""
         since = self._trouble.since if self._trouble else datetime.now(UTC)
         text = without_secrets(str(error).strip().split("\n", 1)[0])
         self._trouble = Trouble(what=self._what, since=since, error=f"{type(error).__name__}: {text}")
@@ -37,7 +37,7 @@ class Loop(ABC):
     """A thread that can be started once and stopped; what it does, until `_stopping` is set, is `_run`."""
 
     def __init__(self, name: str, what: str) -> None:
-        """`what` says what goes wrong when it fails: "fetching fails"."""
+        """`what` describes its failure: "fetching fails"."""
         self._stopping = threading.Event()
         self._standing = LoopHealth(what)
         self._thread = threading.Thread(target=self._guarded, name=f"feedweir-{name}", daemon=True)

@@ -1,4 +1,5 @@
-"""Giving memory back: what a search or a compaction needed once, the allocators would keep for as long as we run.
+"""Returns memory to the system: allocators would otherwise hold what one search or compaction needed for as long as we
+run.
 
 The C library keeps a pool for every thread that allocated beside others, eight for each core: a process with many
 threads and little memory in use holds several hundred megabytes of freed pieces.

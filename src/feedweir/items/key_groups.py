@@ -10,6 +10,7 @@ shards of joins, takes its groups from here, too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -37,6 +38,9 @@ class GroupRange:
         return slice(int(start), int(stop))
 
 
+ALL_GROUPS = GroupRange(0, KEY_GROUPS)
+
+
 def groups_of(hashes: NDArray[np.uint64]) -> NDArray[np.int16]:
     """The groups of 64-bit hashes."""
     return (hashes >> np.uint64(_SHIFT)).astype(np.int16)
@@ -47,6 +51,20 @@ def divided(tasks: int) -> tuple[GroupRange, ...]:
     tasks = max(1, min(tasks, KEY_GROUPS))
     ends = [KEY_GROUPS * task // tasks for task in range(tasks + 1)]
     return tuple(GroupRange(first, end) for first, end in pairwise(ends))
+
+
+def divided_by_weight(hashes: NDArray[np.uint64], tasks: int) -> tuple[GroupRange, ...]:
+    """All groups in `tasks` ranges that have about the same number of these hashes."""
+    sums = np.cumsum(np.bincount(groups_of(hashes), minlength=KEY_GROUPS))
+    ends = np.searchsorted(sums, sums[-1] * np.arange(1, tasks) / tasks, "left") + 1
+    return tuple(GroupRange(*pair) for pair in pairwise([0, *ends.tolist(), KEY_GROUPS]))
+
+
+def shares_of(hashes: NDArray[np.uint64], ranges: Sequence[GroupRange]) -> NDArray[np.int64]:
+    """How many of these hashes each range has."""
+    ordered = np.sort(hashes)
+    found = [one.slice_of(ordered) for one in ranges]
+    return np.array([one.stop - one.start for one in found], np.int64)
 
 
 def _least_hash(group: int) -> np.uint64:

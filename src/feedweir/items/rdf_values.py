@@ -1,4 +1,4 @@
-"""What literals say, by their types: numbers and moments."""
+"""What literals say, by their types: numbers and moments; and how an item says that a triple was deleted."""
 
 from __future__ import annotations
 
@@ -46,3 +46,9 @@ def moment_of(node: Node) -> datetime | None:
     )
 
     return instant_of(node.value) if is_moment else None
+
+
+DELETED = "urn:feedweir:deleted:"
+"""Stands before the IRI of a deleted triple's property, so that it is another property, which no vocabulary has."""
+OPERATION = "urn:feedweir:operation"
+"""Says of a thing what was done to it, as the stream calls it."""

@@ -124,8 +124,9 @@ def _are_iris(values: pa.Array) -> pa.Array:
 def _moments(predicate: str, column: pa.Array) -> ValueTriples:
     """Times as `datetime.isoformat` writes them."""
     rows = np.flatnonzero(np.asarray(pc.is_valid(column)))
-    moments = [moment.isoformat() for moment in column.drop_null().to_pylist()]
-    return ValueTriples(predicate, rows, pa.array(moments, pa.string()), datatype=_XSD_DATE_TIME)
+    written = pc.strftime(column.drop_null(), "%Y-%m-%dT%H:%M:%S")
+    moments = pc.binary_join_element_wise(pc.replace_substring_regex(written, r"\.0+$", ""), "+00:00", "")
+    return ValueTriples(predicate, rows, moments.cast(pa.string()), datatype=_XSD_DATE_TIME)
 
 
 def _extensions(items: pa.RecordBatch, is_wanted: Callable[[str], bool]) -> Iterator[ValueTriples]:

@@ -14,7 +14,8 @@ from typing import Any
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
 
-from feedweir.kernels.files import (
+from feedweir.kernels.compile_notices import notice_compiling
+from feedweir.kernels.kernel_files import (
     SETTING,
     chosen_place,
     name_of,
@@ -22,7 +23,6 @@ from feedweir.kernels.files import (
     sole_writer,
     usable_directory,
 )
-from feedweir.kernels.noticing import notice_compiling
 
 KERNELS: dict[str, Any] = {}
 """Every kernel that is kept and whose module was imported, by `module:name`."""

@@ -15,10 +15,10 @@ from typing import Protocol
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from feedweir.kernels.compiling import Done, compile_entries, missing, process_count
+from feedweir.kernels.compilation import Done, compile_entries, missing, process_count
 from feedweir.kernels.declare import directory_in_use, keep_kernels_in
-from feedweir.kernels.files import can_be_written, chosen_place, forget_old_kernels, temporary_place
-from feedweir.kernels.listing import Entry
+from feedweir.kernels.kernel_files import can_be_written, chosen_place, forget_old_kernels, temporary_place
+from feedweir.kernels.signatures import Signature
 
 _SECONDS_EACH = 1.1
 """Of a processor, on average, where it was measured."""
@@ -48,7 +48,7 @@ def warm_up(console: Console | None = None, spare: Path | None = None) -> tuple[
     return tuple(done)
 
 
-def _to_be_compiled(spare: Path | None) -> tuple[Entry, ...]:
+def _to_be_compiled(spare: Path | None) -> tuple[Signature, ...]:
     wanted, place = missing(), chosen_place()
     if wanted and not can_be_written(directory_in_use()):
         with suppress(OSError):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from feedweir.language.graph_patterns import braced_graph
-from feedweir.language.graph_text import format_graph
+from feedweir.language.graph_syntax.graph_patterns import braced_graph
+from feedweir.language.graph_syntax.graph_text import format_graph
 from feedweir.language.literals import COMPARISONS
 from feedweir.language.subjects import WHOLE, Subject, fail_operator, subject
 from feedweir.language.tokens import Cursor

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from feedweir.items.owners import EVERYONE
-from feedweir.language.graph_terms import PREFIXES, iri_named
+from feedweir.language.graph_syntax.graph_terms import PREFIXES, iri_named
 from feedweir.language.literals import format_name, name
 from feedweir.language.name_checks import Names, check_cycles, check_known, check_query, refuse
 from feedweir.language.queries import Place, Query
@@ -31,7 +31,11 @@ from feedweir.language.shared_clauses import (
 from feedweir.language.tokens import Cursor, quoted
 from feedweir.language.tree_patterns import tree_pattern
 from feedweir.plan.predicates import PatternNode
-from feedweir.plan.windows import format_length
+from feedweir.plan.taxonomies import is_taxonomy_line
+from feedweir.plan.window_lengths import format_length
+
+VOCABULARY = "per vocabulary"
+"""How the documents of a vocabulary are cut: each is one item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +52,14 @@ class RegisterFeed:
     """A WebSub hub that pushes it, set by hand."""
     id_path: str = ""
     """Where its items name their ids, as in `//order/@number`; or how documents of RDF are cut into items:
-    `per subject`, or `per` and the IRI of a type."""
+    `per subject`, or `per` and the IRI of a type; `per vocabulary` for what is registered as one."""
+    saying: str = ""
+    """What a vocabulary says, as far as it has been read: see `plan.taxonomies`."""
     place: Place | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_vocabulary(self) -> bool:
+        return self.id_path == VOCABULARY
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +104,13 @@ class DropFeed:
 
 def register(c: Cursor, place: Place) -> RegisterFeed:
     """`register feed URL as N [every 30 minutes] [hub URL] [id PATH | per TYPE] [for ann]`, or
-    `register feed M apply 'X.xsl' as N`."""
+    `register feed M apply 'X.xsl' as N`, or `register vocabulary URL as N … [saying 'TEXT']`."""
     c.accept("source")
     if c.words[c.at] == "feed":
         c.at += 1
+    elif c.words[c.at] == "vocabulary" and "://" in c.tokens[c.at + 1]:
+        c.at += 1
+        return _vocabulary(c, place)
     url = address(c)
     feed = "" if url else name(c, "a URL or the name of a feed")
     apply = stylesheet(c)
@@ -105,7 +118,32 @@ def register(c: Cursor, place: Place) -> RegisterFeed:
     label, pace = name(c, "a name for the feed"), every(c)
     pusher = hub(c) if url and c.words[c.at] == "hub" else ""
     path = id_path(c) if c.words[c.at] == "id" else cut(c) if c.words[c.at] == "per" else ""
-    return RegisterFeed(label, url, feed, apply, pace, owner(c), pusher, path, place)
+    return RegisterFeed(label, url, feed, apply, pace, owner(c), pusher, path, place=place)
+
+
+def _vocabulary(c: Cursor, place: Place) -> RegisterFeed:
+    url = address(c)
+    c.expect("as", hint="register vocabulary URL as NAME")
+    label, pace = name(c, "a name for the vocabulary"), every(c)
+    pusher = hub(c) if c.words[c.at] == "hub" else ""
+    whose = owner(c)
+    return RegisterFeed(label, url, "", "", pace, whose, pusher, VOCABULARY, _saying(c), place)
+
+
+def _saying(c: Cursor) -> str:
+    """`saying 'class IRI BROADER …'`, a line for each class or property."""
+    if not c.accept("saying"):
+        return ""
+    start = c.at
+    text = c.string("what the vocabulary says").strip()
+    for line in text.splitlines():
+        if not is_taxonomy_line(line):
+            raise c.error(
+                f"a vocabulary does not say {line[:60]!r}",
+                at=start,
+                hint="class IRI BROADER …, or property IRI BROADER …, each on a line of its own",
+            )
+    return text
 
 
 def hub(c: Cursor) -> str:
@@ -217,8 +255,11 @@ def _register(statement: RegisterFeed) -> str:
     what = quoted(statement.url) if statement.url else format_name(statement.feed)
     name = f"as {format_name(statement.name)}"
     hub = f" hub {quoted(statement.hub)}" if statement.hub else ""
-    path = f" {_id_path(statement.id_path)}" if statement.id_path else ""
+    path = f" {_id_path(statement.id_path)}" if statement.id_path and not statement.is_vocabulary else ""
     when = f"{_every(statement.every)}{hub}{path}{format_owner(statement.owner)}"
+    if statement.is_vocabulary:
+        says = f" saying {quoted(statement.saying)}" if statement.saying else ""
+        return f"register vocabulary {what} {name}{when}{says}"
     return f"register feed {what}{format_stylesheet(statement.apply)} {name}{when}"
 
 

@@ -9,7 +9,15 @@ from feedweir.errors import near
 from feedweir.language.tokens import Cursor, is_plain_name, quoted, unquoted
 from feedweir.plan.nodes import EVERY_SOURCE
 from feedweir.plan.predicates import Comparison, Now, Value
-from feedweir.plan.windows import COUNTS, UNITS, LastItems, TimeSpan, WindowSpec, format_length, length_of
+from feedweir.plan.window_lengths import (
+    COUNTS,
+    UNITS,
+    LastItems,
+    TimeSpan,
+    WindowSpec,
+    format_length,
+    length_of,
+)
 
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}$")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][0-9]+|[eE]-[0-9]+)?$")

@@ -18,7 +18,7 @@ from feedweir.plan.nodes import (
     Window,
 )
 from feedweir.plan.walk import inputs_of
-from feedweir.plan.windows import format_window
+from feedweir.plan.window_lengths import format_window
 
 
 def explain(node: Node) -> str:

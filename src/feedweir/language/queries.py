@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from feedweir.plan.predicates import JoinPredicate, PatternNode, Predicate
-from feedweir.plan.windows import STORY_ALIKE, WindowSpec
+from feedweir.plan.window_lengths import STORY_ALIKE, WindowSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from feedweir.language.conditions import format_predicate, where
-from feedweir.language.graph_patterns import read_prefixes, selected_names, selected_pattern
+from feedweir.language.graph_syntax.graph_patterns import read_prefixes, selected_names, selected_pattern
 from feedweir.language.join_conditions import format_join_predicate, join_predicate
 from feedweir.language.literals import (
     RESERVED,
@@ -34,7 +34,7 @@ from feedweir.language.word_conditions import threshold
 from feedweir.language.xscl import braced, from_clause, selection
 from feedweir.plan.nodes import EVERY_SOURCE
 from feedweir.plan.predicates import Or
-from feedweir.plan.windows import STORY, STORY_ALIKE, format_window
+from feedweir.plan.window_lengths import STORY, STORY_ALIKE, format_window
 
 
 def query(c: Cursor) -> Query:
@@ -64,7 +64,7 @@ def _most(c: Cursor, source: Member, *, is_joined: bool) -> int:
         c.expect(word, hint="at most 100 results per hour")
     if not is_joined and not any(_joins(member) for member in _members(source)):
         raise c.error(
-            "only what joins make can be bounded",
+            "only the results of joins can be limited",
             at=start,
             hint="of a subscription: at most 20 items per message",
         )

@@ -17,7 +17,7 @@ from feedweir.language.shared_clauses import (
     owner,
 )
 from feedweir.language.tokens import Cursor, quoted
-from feedweir.plan.windows import WindowSpec, format_window
+from feedweir.plan.window_lengths import WindowSpec, format_window
 
 
 @dataclass(frozen=True, slots=True)

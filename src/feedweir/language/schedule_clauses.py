@@ -12,7 +12,7 @@ from zoneinfo import available_timezones
 from feedweir.errors import SettingsError, near
 from feedweir.language.literals import count, length
 from feedweir.language.tokens import Cursor, quoted, unquoted
-from feedweir.plan.windows import COUNTS, UNITS, format_length
+from feedweir.plan.window_lengths import COUNTS, UNITS, format_length
 from feedweir.schedules import PARTS, Cron, QuietHours, RateCap, Schedule, parse_cron
 
 _HOURS = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)\s*-\s*([01]?\d|2[0-3]):([0-5]\d)")

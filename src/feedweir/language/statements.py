@@ -191,7 +191,7 @@ STATEMENT_KINDS: dict[type, StatementKind] = {
         lambda statement, names: check(statement.statement, names),
     ),
 }
-"""Every kind of statement. `service/statements` carries them out."""
+"""Every kind of statement. `service/execution` carries them out."""
 
 __all__ = [
     "SHOWN",

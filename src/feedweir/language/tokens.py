@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from feedweir.errors import LanguageError, near
-from feedweir.plan.windows import WindowSpec
+from feedweir.plan.window_lengths import WindowSpec
 
 MAX_DEPTH = 100
 """How deep brackets may nest; every reader of a tree may recurse over it."""

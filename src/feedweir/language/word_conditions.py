@@ -12,7 +12,7 @@ from feedweir.language.subjects import Subject, fail_operator, format_about
 from feedweir.language.tokens import Cursor, quoted
 from feedweir.plan.predicates import Contains, Matches, Predicate, Similar, Term
 from feedweir.text.analyser import words
-from feedweir.text.regexes import FLAGS, compiled
+from feedweir.text.regular_expressions import FLAGS, compiled
 
 DEFAULT_THRESHOLD = 0.5
 _WITHOUT_WORDS = (AttributeType.TIME, AttributeType.NUMBER)

@@ -212,7 +212,9 @@ def _conditions(
     while _is_condition(c):
         start = c.at
         if c.words[c.at + 1] in _OTHER_COMPARISONS:
-            raise c.error(f"documents are not joined by `{c.words[c.at + 1]}`", at=c.at + 1, hint=_ONLY_EQUAL)
+            raise c.error(
+                f"documents cannot be joined by `{c.words[c.at + 1]}`", at=c.at + 1, hint=_ONLY_EQUAL
+            )
         one, is_left, left, right = _side(c, left, right, lefts, rights)
         c.expect("=", hint="XSCL joins by equality")
         other, is_also_left, left, right = _side(c, left, right, lefts, rights)

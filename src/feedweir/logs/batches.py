@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -65,6 +65,30 @@ class SourceReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Phase:
+    """What one round of a batch's tasks took."""
+
+    name: str
+    """`whole`, or `parse`, `judge` and `match`; `join`."""
+    seconds: float
+    """From the first task's beginning to the last one's end."""
+    tasks: int
+    spent_s: float
+    """In all tasks together."""
+    slowest_s: float
+
+    @property
+    def skew(self) -> float:
+        """How many times as long as the average the slowest task took."""
+        return self.slowest_s * self.tasks / self.spent_s if self.spent_s else 1.0
+
+
+def phase_of(name: str, seconds: float, spent: Sequence[float]) -> Phase:
+    """A round whose tasks took so long each."""
+    return Phase(name, round(seconds, 4), len(spent), round(sum(spent), 4), round(max(spent, default=0.0), 4))
+
+
+@dataclass(frozen=True, slots=True)
 class Receipt:
     """What a task wrote and learned."""
 
@@ -81,21 +105,14 @@ class Receipt:
     """What the task did without, because it was missing or damaged."""
     seen_files: tuple[str, ...] = ()
     """The files with what was added to the record of seen items, if anything."""
+    source_files: tuple[str, ...] = ()
+    """What was learned of sources, where `sources` would be long."""
+    spent_s: float = 0.0
 
     @property
     def name(self) -> str:
         """How all that its attempt wrote is called."""
         return self.items_file.removesuffix(".parquet")
-
-    def with_failures(self, failures: Mapping[str, str]) -> Receipt:
-        """With failures for sources that had none."""
-        if not failures:
-            return self
-        sources = dict(self.sources)
-        for name, reason in failures.items():
-            known = sources.get(name, SourceReport())
-            sources[name] = replace(known, failure=known.failure or reason)
-        return replace(self, sources=sources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +150,10 @@ class Manifest:
     items_removed: int = 0
     """How many of its items have been deleted (`pipeline/retention.py`)."""
     elements_removed: int = 0
+    source_files: tuple[str, ...] = ()
+    """What its tasks learned of sources besides `sources` (`logs/source_reports.py`)."""
+    landed_bytes: int = 0
+    """Of its documents, as they landed."""
 
     @property
     def is_emptied(self) -> tuple[bool, bool]:
@@ -163,6 +184,7 @@ _LISTS = (
     "states",
     "doubts",
     "attempts",
+    "source_files",
 )
 """The fields of a manifest that are tuples of texts, which JSON knows as lists."""
 
@@ -180,6 +202,15 @@ def _plain(value: Manifest | SourceReport) -> dict[str, Any]:
 
 def _sources_of(value: dict[str, Any]) -> dict[str, SourceReport]:
     return {name: SourceReport(**report) for name, report in value["sources"].items()}
+
+
+def with_failures(reports: dict[str, SourceReport], failures: Mapping[str, str]) -> dict[str, SourceReport]:
+    """Reports with failures for sources that had none."""
+    found = dict(reports)
+    for name, reason in failures.items():
+        known = found.get(name, SourceReport())
+        found[name] = replace(known, failure=known.failure or reason)
+    return found
 
 
 def reports_of(each: Iterable[Mapping[str, SourceReport]]) -> dict[str, SourceReport]:
@@ -208,6 +239,7 @@ def manifest_of(assignment: Assignment, receipts: Iterable[Receipt], tasks: int 
         feed_failures={feed: why for receipt in receipts for feed, why in receipt.feed_failures.items()},
         doubts=tuple(sorted({doubt for receipt in receipts for doubt in receipt.doubts})),
         seen_files=tuple(name for receipt in receipts for name in receipt.seen_files),
+        source_files=tuple(name for receipt in receipts for name in receipt.source_files),
         tasks=max(1, tasks or len(receipts)),
         attempts=tuple(receipt.name for receipt in receipts),
     )

@@ -21,8 +21,7 @@ class Filling:
 
     view: int
     feeders: tuple[int, ...]
-    column: int
-    """The rewriting it follows, by its number among the columns of the plan."""
+    cost: float
     is_hosted: bool = False
     """The first feeder joins what the others send it, and sends the result."""
 
@@ -62,7 +61,7 @@ def filled(problem: Problem, columns: Columns, times: NDArray[np.float64]) -> tu
             if not order:
                 break
             room[order[0]] -= 1
-            found[view] = Filling(view, (order[0],), -1, True)
+            found[view] = Filling(view, (order[0],), float(problem.copy_cost[kind]), True)
             filled_so_far.add(view)
         servers[kind] = deque(view for view in views if room[view] > 0)
     for view, kinds, hosted, column in waiting:
@@ -73,5 +72,5 @@ def filled(problem: Problem, columns: Columns, times: NDArray[np.float64]) -> tu
             server = servers[kind][0] if servers[kind] else members[kind][0]
             room[server] -= 1
             feeders.append(server)
-        found[view] = Filling(view, tuple(feeders), column, hosted)
+        found[view] = Filling(view, tuple(feeders), float(columns.cost[column]), hosted)
     return tuple(found[view] for view in range(len(problem.views)))

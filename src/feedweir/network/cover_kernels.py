@@ -74,6 +74,7 @@ def _search(  # type: ignore[no-untyped-def]
         return best, -1
     bit_of[0], next_of[0] = bit, 0
     while depth >= 0:
+        # The next group that covers this depth's bit; when none is left, go back.
         bit = bit_of[depth]
         g = next_of[depth]
         while g < n and not (masks[first + g, bit >> 6] >> np.uint64(bit & 63) & _ONE):
@@ -87,6 +88,7 @@ def _search(  # type: ignore[no-untyped-def]
         total = spent + costs[g]
         if total >= best:
             continue
+        # Take it: either all is covered and this is the best so far, or go deeper if that can still be the best.
         chosen[depth] = g
         for word in range(words):
             left[depth + 1, word] = left[depth, word] & ~masks[first + g, word]

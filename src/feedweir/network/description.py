@@ -26,9 +26,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from feedweir.errors import LanguageError, NetworkError, near
-from feedweir.network.costs import Weights
 from feedweir.network.latency import Site
-from feedweir.network.problem import Source
+from feedweir.network.problem import Source, Weights
 from feedweir.network.view_text import tree_branch
 from feedweir.network.views import UNLIMITED, View
 

@@ -279,11 +279,13 @@ def find_embeddings(  # type: ignore[no-untyped-def]
             feature = index.has[at] if at < index.starts[q + 1] else len(index.files) - 2
             for k in range(index.files[feature], index.files[feature + 1]):
                 v = index.filed[k]
+                # A feature that only the feeder has rules it out; the rest is tested.
                 if index.filed_sign[k, 0] & ~low or index.filed_sign[k, 1] & ~high or v == q:
                     continue
                 tested += 1
                 if not embed(branches, v, q, up, over, down, under, spots):
                     continue
+                # Without room the target is begun again by the next call.
                 if count == len(feeder):
                     return begun, q, tested
                 feeder[count] = v

@@ -8,7 +8,7 @@ from typing import Any
 from feedweir.network.copies import Filling
 from feedweir.network.covers import cheapest
 from feedweir.network.latency import Site, latencies
-from feedweir.network.plan import Plan
+from feedweir.network.network_plan import Plan
 from feedweir.network.prices import no_prices
 from feedweir.network.problem import Problem
 from feedweir.network.view_text import format_tree_branch
@@ -26,6 +26,8 @@ def as_value(plan: Plan, sites: Mapping[str, Site]) -> dict[str, Any]:
         "cost": round(plan.cost, 6),
         "bound": round(plan.bound, 6),
         "gap": round(plan.gap, 8),
+        "added_for_latency": round(plan.added, 6),
+        "mean_latency_ms": round(float(late.mean()), 3) if len(late) else 0.0,
         "over": plan.over,
         "fillings": [
             {
@@ -56,7 +58,10 @@ def as_text(plan: Plan, sites: Mapping[str, Site]) -> str:
     rows = sorted(value["fillings"], key=lambda row: (row["level"], row["view"]))
     lines = [
         f"{value['views']} views, {sum(row['level'] == 1 for row in rows)} of them filled from their sources",
-        f"cost {value['cost']:g}; no plan costs less than {value['bound']:g}: gap {100 * value['gap']:.4f} %",
+        f"cost {value['cost'] - value['added_for_latency']:g}; no plan costs less than {value['bound']:g}: "
+        f"gap {100 * value['gap']:.4f} %",
+        f"{value['mean_latency_ms']:g} ms from publication to a view in the mean, for "
+        f"{value['added_for_latency']:g} of work on top",
     ]
     lines += [f"bound of {name} exceeded by {more}" for name, more in plan.over.items()]
     for row in rows[:MOST_SHOWN]:
@@ -100,7 +105,6 @@ def explained(plan: Plan, name: str, sites: Mapping[str, Site]) -> str:
     filling = plan.fillings[view]
     free, _ = cheapest(problem.pairs, problem.work, no_prices(problem).kinds, kind, kind + 1)
     at_prices, _ = cheapest(problem.pairs, problem.work, plan.prices.kinds, kind, kind + 1)
-    taken = plan.columns.cost[filling.column] if filling.column >= 0 else problem.copy_cost[kind]
     fed = sorted(problem.views[f.view].name for f in plan.fillings if view in f.feeders)
     able = int(
         problem.pairs.pairs[problem.pairs.groups[kind + 1]] - problem.pairs.pairs[problem.pairs.groups[kind]]
@@ -114,7 +118,7 @@ def explained(plan: Plan, name: str, sites: Mapping[str, Site]) -> str:
         ),
         f"  level {level[view]}, {late[view]:.1f} ms; {problem.work.tuples[kind]:.3g} tuples of "
         f"{problem.work.size[kind]:.0f} bytes expected of a document",
-        f"  costs {taken:.6g}; from its sources {problem.direct_cost[kind]:.6g}; without bounds "
+        f"  costs {filling.cost:.6g}; from its sources {problem.direct_cost[kind]:.6g}; without bounds "
         + (f"{free[0]:.6g}" if free[0] < float("inf") else "no other view would do"),
         f"  {able} views can serve a part of it; the cheapest rewriting at the prices in force: "
         + (f"{at_prices[0]:.6g}" if at_prices[0] < float("inf") else "none"),

@@ -1,4 +1,5 @@
-"""The problem to be solved: views as numbers, equal views as one, with what each can serve and what that costs.
+"""The problem to be solved: what an operator says of costs, and views as numbers, equal views as one, with what each
+can serve and what that costs.
 
 Equal views are one node with the bounds of all: all but one of them can be filled from each other, and are strung into
 trees when the plan is known (`copies.py`).
@@ -13,12 +14,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from feedweir.network.costs import Weights
 from feedweir.network.covers import Pairs, Work, full_masks, grouped
 from feedweir.network.embeddings import embeddings
-from feedweir.network.label_paths import LabelPaths, estimates
+from feedweir.network.path_counts import LabelPaths, estimates
 from feedweir.network.view_arrays import branch_arrays
 from feedweir.network.views import UNLIMITED, LaidNode, TreeBranch, View, laid_out
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Utilisation of a rewriting: CPU seconds and bytes at all sites, added up by these weights."""
+
+    cpu_s: float = 1e8
+    """A second of CPU weighs as much as so many bytes."""
+    bytes_out: float = 1.0
+    bytes_in: float = 1.0
+    tuple_s: float = 1e-6
+    """CPU seconds for a tuple that is read, filtered or joined."""
+    node_s: float = 2e-8
+    """CPU seconds for each node of a document, for a view that is filled from its source."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from feedweir.items.links import canonical_url, domains_of, host_of, is_host, openings_of
+from feedweir.optimize import tree_names
 from feedweir.optimize.graph_names import names_reached, rarest_name
 from feedweir.optimize.implication import (
     LinkAtom,
@@ -27,7 +28,7 @@ from feedweir.optimize.implication import (
     sources_exclude,
     sources_imply,
 )
-from feedweir.optimize.tree_containment import labels_of, tree_implies
+from feedweir.optimize.tree_containment import tree_implies
 from feedweir.plan.predicates import (
     Atom,
     Compare,
@@ -138,11 +139,11 @@ def _graphs_reached(atom: GraphPattern) -> Iterable[Key]:
 
 def _tree_keys(atom: TreePattern) -> list[Key]:
     """Of one of the names that whatever implies it must have, too."""
-    return [("tree", min(labels_of(atom), default="*"))]
+    return [("tree", tree_names.most_telling_name(atom))]
 
 
 def _trees_reached(atom: TreePattern) -> Iterable[Key]:
-    yield from (("tree", name) for name in sorted({*labels_of(atom), "*"}))
+    yield from (("tree", name) for name in tree_names.names_reached(atom))
 
 
 _OF_LINKS = AtomRelations(links_imply, keys=_link_keys, reach=_links_reached)

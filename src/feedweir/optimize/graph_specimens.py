@@ -133,7 +133,7 @@ def _candidates(pattern: GraphPattern, name: str, own: str) -> Iterator[Node]:
     leaves = list(chain.from_iterable(map(_leaves, about)))
     if any(isinstance(one.value, Variable) for one in leaves):
         leaves = list(chain.from_iterable(map(_leaves, pattern.constraints)))
-    found = chain([Node("iri", own + name)], _made(leaves, own + name) if leaves else ())
+    found = chain([Node("iri", own + name)], _invented(leaves, own + name) if leaves else ())
     return islice(dict.fromkeys(found), _MOST_TERMS)
 
 
@@ -144,7 +144,7 @@ def _leaves(constraint: GraphConstraint) -> Iterator[Constraint]:
         yield from chain.from_iterable(map(_leaves, constraint.parts))
 
 
-def _made(leaves: Sequence[Constraint], own: str) -> Iterator[Node]:
+def _invented(leaves: Sequence[Constraint], own: str) -> Iterator[Node]:
     texts = {op: [str(one.value) for one in leaves if one.op == op and not one.is_negated] for op in _PIECES}
     text = "".join(chain.from_iterable(texts.values()))
     values = [text, *(str(one.value) for one in leaves if one.part == "text" and one.op not in _PIECES)]

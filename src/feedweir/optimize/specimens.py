@@ -16,6 +16,7 @@ from typing import Any
 
 from lxml import etree
 
+from feedweir.errors import WorkError
 from feedweir.items.attributes import AttributeType, attribute_named
 from feedweir.items.links import is_host
 from feedweir.items.model import Enclosure, Item
@@ -170,7 +171,10 @@ def _specimen(source: str, literals: Literals) -> Item | None:
     for atom in wanted:
         parts.add(atom)  # type: ignore[arg-type]  # what is no atom was taken apart
     item = _with_values(parts.item(), wanted, literals)
-    return item if holds(And(literals), item) else None
+    try:
+        return item if holds(And(literals), item) else None
+    except WorkError:
+        return None
 
 
 @dataclass(slots=True)

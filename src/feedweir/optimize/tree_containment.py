@@ -23,6 +23,7 @@ from feedweir.match.trees.tree_codes import (
     comparison_of,
     number_of,
 )
+from feedweir.optimize.tree_names import Name, names_asked, names_reached
 from feedweir.plan.predicates import PatternNode, TreePattern
 
 Condition = tuple[int, str, float]
@@ -37,32 +38,14 @@ _ORDER = {
 }
 
 
-@lru_cache(maxsize=1 << 14)
+_KEPT = 1 << 13
+"""Patterns whose forms are kept: those of one source, which are compared with each other."""
+
+
 def tree_implies(one: TreePattern, other: TreePattern) -> bool:
     """Whether every document that has one pattern has the other; `False` also where that is not known."""
-    if one == other:
-        return True
-    nodes = tuple(_laid_open(one.root))
-    known: dict[tuple[int, int], bool] = {}
-
-    def lies_at(spot: _Spot, place: int) -> bool:
-        """Whether everything below the spot has its place below this node, the nearest to the document first."""
-        key = (id(spot), place)
-        if key not in known:
-            known[key] = all(_has_place(edge, place, nodes, lies_at) for edge in spot.edges)
-        return known[key]
-
-    return lies_at(_spots(other.root), 0)
-
-
-def labels_of(pattern: TreePattern) -> Iterator[str]:
-    """The names at the steps of a pattern that stand for one name only."""
-    above = [pattern.root]
-    while above:
-        node = above.pop()
-        above += node.children
-        if node.name not in ("*", "@*"):
-            yield node.name
+    there, wanted = _there(one), _wanted(other)
+    return wanted.names <= there.names and wanted.lies_on(there.nodes)
 
 
 def condition_implies(one: Condition, other: Condition) -> bool:
@@ -108,6 +91,30 @@ def _numbers_imply(op: int, value: float, other: int, bound: float) -> bool:
 # The pattern that must be there: steps, joined by distances
 
 
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    top: _Spot
+    names: frozenset[Name]
+
+    def lies_on(self, nodes: tuple[_Step, ...]) -> bool:
+        """Whether all steps can be laid onto these."""
+        known: dict[tuple[int, int], bool] = {}
+
+        def lies_at(spot: _Spot, place: int) -> bool:
+            """Whether everything below the spot has its place below this node, the nearest to the document first."""
+            key = (id(spot), place)
+            if key not in known:
+                known[key] = all(_has_place(edge, place, nodes, lies_at) for edge in spot.edges)
+            return known[key]
+
+        return lies_at(self.top, 0)
+
+
+@lru_cache(maxsize=_KEPT)
+def _wanted(pattern: TreePattern) -> _Wanted:
+    return _Wanted(_Spot("", (EXISTS, "", 0.0), (_edge(pattern.root),)), frozenset(names_asked(pattern)))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Spot:
     """A step; the first one stands for the document."""
@@ -122,10 +129,6 @@ class _Edge:
     levels: int
     is_exact: bool
     below: _Spot
-
-
-def _spots(root: PatternNode) -> _Spot:
-    return _Spot("", (EXISTS, "", 0.0), (_edge(root),))
 
 
 def _edge(node: PatternNode) -> _Edge:
@@ -145,6 +148,17 @@ def _only_counts(node: PatternNode) -> bool:
 
 
 # The pattern that is there: its steps with their ways up
+
+
+@dataclass(frozen=True, slots=True)
+class _There:
+    nodes: tuple[_Step, ...]
+    names: frozenset[Name]
+
+
+@lru_cache(maxsize=_KEPT)
+def _there(pattern: TreePattern) -> _There:
+    return _There(tuple(_laid_open(pattern.root)), frozenset(names_reached(pattern)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -11,8 +12,18 @@ from feedweir.join.patterns.scope import ValueSlice
 from feedweir.join.states import forget_shards
 from feedweir.join.stored.join_versions import open_joins
 from feedweir.join.task_output import WitnessLog
-from feedweir.logs.batches import Assignment, Manifest, Receipt, SourceReport, manifest_of
+from feedweir.logs.batches import (
+    Assignment,
+    Manifest,
+    Phase,
+    Receipt,
+    SourceReport,
+    manifest_of,
+    phase_of,
+)
 from feedweir.logs.directory import DataDirectory
+from feedweir.logs.flow import PhaseLog
+from feedweir.logs.landing import LandingLog
 from feedweir.logs.store import Store
 from feedweir.pipeline.charge import Charge
 from feedweir.pipeline.join_task import JoinWorker, ShardReceipt, ShardTask, SliceReceipt, SliceTask
@@ -34,6 +45,8 @@ class BatchPublisher:
         self._sets = directory.sets
         self._joins = directory.joins
         self._store = Store(directory.root)
+        self._landing = LandingLog(directory.landing)
+        self._phases = PhaseLog(directory.phases)
         self._witnesses = WitnessLog(directory.witnesses)
         worker = JoinWorker(directory)
         self._run_shards: RunShards = run_shards or (lambda tasks: [worker.run(task) for task in tasks])
@@ -44,28 +57,33 @@ class BatchPublisher:
         receipts: Sequence[Receipt],
         tasks: int = 0,
         shard_attempts: Mapping[int, str] = _NONE,
+        phases: Sequence[Phase] = (),
     ) -> Manifest:
         """Publish a finished batch; one that was published before a crash stays as it was. `shard_attempts` name the
         attempts of shards that are repeated to the byte."""
         published = self._store.published(assignment.upto)
         if published is not None:
             return published
-        manifest = manifest_of(assignment, receipts, tasks)
+        manifest = replace(
+            manifest_of(assignment, receipts, tasks),
+            landed_bytes=self._landing.bytes_in(assignment.after, assignment.upto),
+        )
         shards = open_joins(joins_path(self._sets, assignment.version)).shards
         if shards:
-            newcomers = {name: one for name, one in manifest.sources.items() if one.is_new}
+            newcomers = [name for name, one in manifest.sources.items() if one.is_new]
             bare = replace(manifest, sources=dict.fromkeys(newcomers, SourceReport(is_new=True)))
+            begun = time.perf_counter()
             found = self._divided(bare, shards, tasks) if tasks > 1 else {}
-            manifest = with_joins(
-                manifest,
-                self._run_shards(
-                    [ShardTask(one, bare, shard_attempts.get(one, ""), found.get(one)) for one in shards]
-                ),
+            joined = self._run_shards(
+                [ShardTask(one, bare, shard_attempts.get(one, ""), found.get(one)) for one in shards]
             )
+            phase = phase_of("join", time.perf_counter() - begun, [one.spent_s for one in joined])
+            manifest, phases = with_joins(manifest, joined), [*phases, phase]
         if self._charge:
             self._charge.check()
             manifest = replace(manifest, epoch=self._charge.epoch)
         manifest = self._store.publish(manifest)
+        self._phases.write(manifest.upto, phases)
         hand_over(
             "published",
             batch=manifest.upto,

@@ -1,6 +1,7 @@
 """The tasks of a batch, and what each hands back: frozen values, which travel to the executors and back as they are.
 
-A small batch is one task, which does everything. A large one has three rounds: shares of the documents are parsed, the
+A small batch is one task, which does everything, and one that a few cores share is a task for some of the sources each,
+if these can be shared evenly. Others have three rounds: shares of the documents are parsed, the
 keys of the items are judged by parts of the key groups, and what is news is matched in slices of equal weight.
 """
 
@@ -10,15 +11,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+from feedweir.items.key_groups import ALL_GROUPS, GroupRange
 from feedweir.logs.batches import Assignment, SourceReport
 from feedweir.logs.landing import Piece
 
 
 @dataclass(frozen=True, slots=True)
 class WholeTask:
-    """All of a batch."""
+    """A batch, or all that it has of some sources."""
 
     assignment: Assignment
+    groups: GroupRange = ALL_GROUPS
+    """Of the sources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,9 @@ class Parsed:
     """The number of its first item; 0 if there is none."""
     last: int
     sources: dict[str, SourceReport] = field(default_factory=dict)
+    source_files: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    spent_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +79,7 @@ class JudgedParts:
 
     name: str
     seen_file: str = ""
+    spent_s: float = 0.0
 
 
 RunTasks: TypeAlias = Callable[[Sequence[Any]], Sequence[Any]]

@@ -1,4 +1,4 @@
-"""Committing a published batch to the catalog: its failures and deliveries, each exactly once.
+"""Committing published batches to the catalog: failures, deliveries and the hits of feeds, each exactly once.
 
 An item may go to hundreds of thousands: deliveries are written some at a time, so that neither memory nor a lock of the
 database is held for all of them. The last of them are written together with the note that the batch is committed. After
@@ -12,14 +12,18 @@ from datetime import datetime
 from itertools import groupby, islice
 from operator import itemgetter
 
-from feedweir.catalog import BatchCommit, Catalog, Failure, NewEntry
+import numpy as np
+
+from feedweir.catalog import BatchCommit, Catalog, Failure, FeedCounts, NewEntry
 from feedweir.channel_kinds import CHANNEL_KINDS, ChannelKind
 from feedweir.health.item_log import hand_over, is_followed
-from feedweir.items.numbering import document_of
+from feedweir.items.gc_pause import gc_paused
+from feedweir.items.numbering import document_number, document_of, first_seq
 from feedweir.logs.batches import Manifest
+from feedweir.logs.sorted_files import Run
 from feedweir.logs.store import Store
-from feedweir.pipeline.hit_counts import hits_in
 
+_COUNTS = "counts "
 _PLAIN = ChannelKind(name="")
 DELIVERIES_AT_ONCE = 20_000
 """Deliveries that are written in one transaction: those of most batches, in a second at most."""
@@ -38,7 +42,7 @@ def commit_batch(catalog: Catalog, store: Store, manifest: Manifest, now: dateti
             version=manifest.version,
             at=now,
             detail={"items": manifest.item_count, "elements": manifest.element_count},
-            failures=(*_failures(manifest, now), *_feed_failures(catalog, manifest, now)),
+            failures=(*_failures(store, manifest, now), *_feed_failures(catalog, manifest, now)),
             entries=last,
         )
     )
@@ -57,12 +61,9 @@ def batch_name(manifest: Manifest) -> str:
     return f"{manifest.upto:012d}"
 
 
-def _failures(manifest: Manifest, now: datetime) -> Iterator[Failure]:
-    for source, report in manifest.sources.items():
-        if report.failure:
-            yield Failure(
-                kind="source", resource=source, at=now, reason=report.failure, batch=batch_name(manifest)
-            )
+def _failures(store: Store, manifest: Manifest, now: datetime) -> Iterator[Failure]:
+    for source, reason in store.reports(manifest).failures().items():
+        yield Failure(kind="source", resource=source, at=now, reason=reason, batch=batch_name(manifest))
 
 
 def _feed_failures(catalog: Catalog, manifest: Manifest, now: datetime) -> Iterator[Failure]:
@@ -93,8 +94,7 @@ def _backlog(catalog: Catalog, store: Store, manifest: Manifest) -> frozenset[in
 
     Of what has no date, all that the first document brings. An edit of what was published before is none, either.
     """
-    named = [source for source, report in manifest.sources.items() if report.items or report.revisions]
-    firsts = catalog.sources.first_documents(named)
+    firsts = catalog.sources.first_documents(store.reports(manifest).having_news())
     if not firsts:
         return frozenset()
     items = store.item_table([manifest], ["seq", "source", "published", "revision"]).sort_by("seq")
@@ -142,3 +142,40 @@ def _element_keys(store: Store, manifest: Manifest) -> tuple[dict[int, str], dic
     keys = {seq: f"{source}\n{identity}" for seq, source, identity, _ in rows}
     edits = {seq: f"{keys[seq]}\n{revision}" for seq, _, _, revision in rows if revision}
     return keys, {**keys, **edits}
+
+
+# Hits: counted now and then over many batches, so that no batch waits for ten thousand counters.
+
+
+def count_hits(catalog: Catalog, store: Store, now: datetime) -> int:
+    """Count what was published since the last time; returns the landing segment up to which counters now reach."""
+    last = catalog.batches.last(prefix=_COUNTS)
+    counted = int(last.batch.removeprefix(_COUNTS)) if last else 0
+    manifests = [manifest for manifest in store.manifests() if manifest.upto > counted]
+    if not manifests:
+        return counted
+    upto = manifests[0].upto
+    # A compacted batch may hold elements that were counted before.
+    feeds, hits = hits_in(store.element_parts(manifests), first_seq(document_number(counted + 1, 0)))
+    items = sum(manifest.item_count for manifest in manifests if manifest.after >= counted)
+    with gc_paused():
+        counts = tuple(
+            FeedCounts(feed, items=items, hits=count, last_hit_at=now)
+            for feed, count in zip(feeds.tolist(), hits.tolist(), strict=True)
+            if feed > 0
+        )
+        catalog.batches.commit(
+            BatchCommit(batch=f"{_COUNTS}{upto:012d}", version=manifests[0].version, at=now, counts=counts)
+        )
+    return upto
+
+
+def hits_in(runs: Iterable[Run], oldest: int) -> Run:
+    """Feeds, sorted, and how many of their elements are not older; what is held grows with the feeds only."""
+    known, sums = np.empty(0, np.int64), np.empty(0, np.int64)
+    for feeds, seqs in runs:
+        found, hits = np.unique(feeds[seqs >= oldest], return_counts=True)
+        known, places = np.unique(np.concatenate([known, found]), return_inverse=True)
+        before, sums = np.concatenate([sums, hits]), np.zeros(len(known), np.int64)
+        np.add.at(sums, places, before)
+    return known, sums

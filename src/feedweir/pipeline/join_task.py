@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -89,6 +90,7 @@ class ShardReceipt:
     """The files of the state that it left for the next batch, below `joins/`."""
     doubts: tuple[str, ...] = ()
     """The files that it did without, because they were missing or damaged."""
+    spent_s: float = 0.0
 
 
 @lru_cache(maxsize=_OPEN)
@@ -190,6 +192,7 @@ class JoinWorker:
 
     def run_shard(self, task: ShardTask) -> ShardReceipt:
         """Run a shard, with what its slices found if it was divided, and leave its state for the next batch."""
+        begun = time.perf_counter()
         manifest, shard = task.manifest, task.shard
         compiled = self._opened_shard(manifest.version, shard)
         state = self._states.state_after(manifest.after, shard, compiled, self._older_columns)
@@ -204,7 +207,8 @@ class JoinWorker:
         self._states.save(shard, manifest, compiled, joined.state)
         self._observations.write_joins(manifest.upto, shard, joined.observed)
         receipt = self._written(manifest.upto, shard, joined, runs)
-        return replace(receipt, states=self._states.names(shard, manifest.upto), doubts=doubts)
+        states, spent_s = self._states.names(shard, manifest.upto), time.perf_counter() - begun
+        return replace(receipt, states=states, doubts=doubts, spent_s=spent_s)
 
     def _left_by(self, batch: int) -> tuple[str, ...]:
         """The files of states that the joins of a batch left for the next."""
@@ -305,7 +309,7 @@ class BatchFiles:
     @cached_property
     def firsts(self) -> Longs:
         """The items of new sources: what a first document brings is history, not late."""
-        newcomers = [name for name, report in self.manifest.sources.items() if report.is_new]
+        newcomers = self._store.reports(self.manifest).newcomers()
         if not newcomers:
             return np.empty(0, np.int64)
         table = self._table(("seq", "source"))

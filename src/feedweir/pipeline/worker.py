@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,9 +18,10 @@ from numpy.typing import NDArray
 from feedweir.acquire.parse.parse_process import ParseProcess
 from feedweir.acquire.parse.parser import ParsedBatch
 from feedweir.errors import DamagedFileError
+from feedweir.items.key_groups import ALL_GROUPS, GroupRange, groups_of
 from feedweir.items.schema import DOCUMENT_SCHEMA
 from feedweir.join.task_output import StreamLog
-from feedweir.logs.batches import Assignment, Receipt, SourceReport
+from feedweir.logs.batches import Assignment, Receipt, SourceReport, with_failures
 from feedweir.logs.directory import DataDirectory
 from feedweir.logs.landing import LandingLog, Piece
 from feedweir.logs.store import Store
@@ -40,7 +42,7 @@ from feedweir.pipeline.exchange import Exchange
 from feedweir.pipeline.join_task import WitnessWriter
 from feedweir.pipeline.observations import ObservationLog, costs_of, sample_of
 from feedweir.pipeline.quarantine import Quarantine, Quarantined
-from feedweir.pipeline.seen import PARTS, Seen, SeenLog, seen_in
+from feedweir.pipeline.seen import PARTS, Seen, SeenLog, keys_of_sources, seen_in
 from feedweir.pipeline.sets import open_installed
 from feedweir.pipeline.stage import (
     find_new_items,
@@ -54,6 +56,8 @@ from feedweir.pipeline.task_log import log_new, log_parsed
 _log = logging.getLogger(__name__)
 
 OPEN_SETS = 2
+_TOLD_BY_ONE, _TOLD_BY_MANY = 128, 8
+"""So many sources are reported in the manifest by a task that does everything, and by one of many."""
 _OF_SEEN = ("seq", "source", "identity", "fingerprint", "revision")
 
 
@@ -79,10 +83,14 @@ class Worker:
     def run(self, task: Task) -> Receipt | Parsed | JudgedParts:
         """Run a task. What it writes depends only on the task and on what was published before it, and bears a name of
         its own: whoever tries it again, or wakes up a day later, changes nothing that was written."""
-        assignment = replace(task.assignment, attempt=task.assignment.attempt or token_hex(4))
+        begun = time.perf_counter()
+        done = self._done(task, replace(task.assignment, attempt=task.assignment.attempt or token_hex(4)))
+        return replace(done, spent_s=time.perf_counter() - begun)
+
+    def _done(self, task: Task, assignment: Assignment) -> Receipt | Parsed | JudgedParts:
         match task:
             case WholeTask():
-                return self._whole(assignment)
+                return self._whole(assignment, task.groups)
             case ParseTask():
                 return self._parse(assignment, task.pieces)
             case JudgeTask():
@@ -90,9 +98,11 @@ class Worker:
             case MatchTask():
                 return self._match(assignment, task)
 
-    def _whole(self, assignment: Assignment) -> Receipt:
+    def _whole(self, assignment: Assignment, groups: GroupRange) -> Receipt:
         pieces = [Piece(segment) for segment in self._landing.segments(assignment.after, assignment.upto)]
         documents, lost = self._landed(pieces)
+        if groups != ALL_GROUPS:
+            documents = _of_sources(documents, groups)
         parsed = self._parsed(documents)
         news = find_new_items(documents, parsed, self._seen.state(range(PARTS), assignment.after))
         log_parsed(assignment.upto, documents, parsed, news.items)
@@ -108,23 +118,37 @@ class Worker:
         items = in_order(parsed.items)
         log_parsed(assignment.upto, documents, parsed)
         first, last = self._exchange.put_parsed(assignment.name, items)
-        return Parsed(assignment.name, first, last, reports_of_documents(documents, parsed), lost)
+        reports = reports_of_documents(documents, parsed)
+        told, files = self._told(_of_kind(assignment, "parsed"), reports, _TOLD_BY_MANY)
+        return Parsed(assignment.name, first, last, told, files, lost)
 
     def _judge(self, assignment: Assignment, task: JudgeTask) -> JudgedParts:
         seen = self._seen.state(task.parts, assignment.after)
         sightings = self._exchange.judge(assignment.name, seen, task.parsed)
-        # Its name begins with the batch, like all names, and cannot be that of a task which matches.
-        name = self._seen.write(assignment.name.replace("-", "-seen-", 1), sightings)
+        name = self._seen.write(_of_kind(assignment, "seen"), sightings)
         return JudgedParts(assignment.name, name)
 
     def _match(self, assignment: Assignment, task: MatchTask) -> Receipt:
         news = self._exchange.slice_of(task.first, task.end, task.parsed, task.news)
         items = with_revisions(news.items, news.revisions, np.ones(len(news.items), np.bool_))
         log_new(assignment.upto, items)
-        return self._stored(assignment, items, reports_of_items(items, news.newcomers))
+        return self._stored(assignment, items, reports_of_items(items, news.newcomers), _TOLD_BY_MANY)
+
+    def _told(
+        self, name: str, reports: dict[str, SourceReport], most: int
+    ) -> tuple[dict[str, SourceReport], tuple[str, ...]]:
+        """Reports for the manifest, or if they are more, the file that they were written to."""
+        if len(reports) <= most:
+            return reports, ()
+        self._store.write_reports(f"{name}.parquet", reports)
+        return {}, (f"{name}.parquet",)
 
     def _stored(
-        self, assignment: Assignment, items: pa.RecordBatch, sources: dict[str, SourceReport]
+        self,
+        assignment: Assignment,
+        items: pa.RecordBatch,
+        sources: dict[str, SourceReport],
+        most_told: int = _TOLD_BY_ONE,
     ) -> Receipt:
         """Match items that are news, and write all that follows from them."""
         with ThreadPoolExecutor(1) as writer:
@@ -133,11 +157,12 @@ class Worker:
             compiled = self._set(assignment.version)
             found = self._matched(compiled, assignment, items, sample)
             refused = self._witnesser.write(assignment, items, found.inputs.seqs(items))
-            receipt = _receipt(assignment, items, sources, found).with_failures(refused)
+            reports = with_failures(sources, refused)
+            told = writer.submit(self._told, assignment.name, reports, most_told)
             self._observations.write(assignment, items, found.observed)
             self._observations.write_costs(assignment, costs_of(compiled, items))
             stored.result()
-        return receipt
+            return _receipt(assignment, items, *told.result(), found)
 
     def _landed(self, pieces: Sequence[Piece]) -> tuple[pa.RecordBatch, tuple[str, ...]]:
         """The documents of a task, in landing order, and the segments that were skipped because they are missing or
@@ -209,7 +234,11 @@ class _Found:
 
 
 def _receipt(
-    assignment: Assignment, items: pa.RecordBatch, sources: dict[str, SourceReport], found: _Found
+    assignment: Assignment,
+    items: pa.RecordBatch,
+    sources: dict[str, SourceReport],
+    source_files: tuple[str, ...],
+    found: _Found,
 ) -> Receipt:
     return Receipt(
         items_file=f"{assignment.name}.parquet",
@@ -217,9 +246,23 @@ def _receipt(
         item_count=items.num_rows,
         element_count=found.written.count,
         sources=sources,
+        source_files=source_files,
         held_count=found.written.held,
         feed_failures={str(feed): why for feed, why in found.failures.items()},
     )
+
+
+def _of_kind(assignment: Assignment, kind: str) -> str:
+    """A name that begins with the batch, like all names, and cannot be that of a task which matches."""
+    return assignment.name.replace("-", f"-{kind}-", 1)
+
+
+def _of_sources(documents: pa.RecordBatch, groups: GroupRange) -> pa.RecordBatch:
+    """The documents of the sources in these key groups."""
+    named = documents.column("source").dictionary_encode()
+    own = groups_of(keys_of_sources(named.dictionary.to_pylist()).high)
+    is_own = (groups.first <= own) & (own < groups.end)
+    return documents.filter(pa.array(is_own[named.indices.to_numpy()]))
 
 
 def _without(documents: pa.RecordBatch, aside: Sequence[Quarantined]) -> pa.RecordBatch:

@@ -1,7 +1,6 @@
 """The algebra as frozen nodes: predicates, operators, and ways to walk and rewrite them."""
 
-from feedweir.plan.expansion import expand, feeds_in
-from feedweir.plan.source_branches import Branch, branches
+from feedweir.plan.expansion import Branch, branches, expand, feeds_in
 from feedweir.plan.walk import inputs_of, map_inputs, postorder, rebuilt
 
 __all__ = [

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from feedweir.plan.predicates import JoinPredicate, Predicate, TreePattern
-from feedweir.plan.windows import LastItems, TimeSpan, WindowSpec
+from feedweir.plan.window_lengths import LastItems, TimeSpan, WindowSpec
 
 EVERY_SOURCE = "*"
 """The name that stands for all sources together."""

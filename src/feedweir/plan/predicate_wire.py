@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from feedweir.errors import CompiledSetError
-from feedweir.plan import predicates, windows
+from feedweir.plan import predicates, window_lengths
 from feedweir.plan.predicates import Predicate
 
 _NODES: dict[str, Any] = {
     name: kind
-    for module in (predicates, windows)
+    for module in (predicates, window_lengths)
     for name, kind in sorted(vars(module).items())
     if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__
 }

@@ -241,8 +241,15 @@ class AnyConstraint:
 GraphConstraint: TypeAlias = Constraint | AllConstraints | AnyConstraint
 
 
+class _HashedOnce:
+    """Has room for a hash, which is no part of a value and is not taken to other processes."""
+
+    __slots__ = ("_hashed",)
+    _hashed: int
+
+
 @dataclass(frozen=True, slots=True)
-class GraphPattern:
+class GraphPattern(_HashedOnce):
     """One binding of the variables makes all triples triples of the item, keeps all constraints, and cannot be
     extended to any of the patterns that must be absent.
 
@@ -259,6 +266,15 @@ class GraphPattern:
     """The variables whose bindings readers are told; they say nothing about where the pattern is."""
     is_exact: bool = False
     """Whether a class stands for itself only and not for its subclasses, and a property not for its subproperties."""
+
+    def __hash__(self) -> int:
+        """Patterns are large, and looked up again and again while they are compiled."""
+        try:
+            return self._hashed
+        except AttributeError:
+            found = hash((self.triples, self.constraints, self.absent, self.selected, self.is_exact))
+            object.__setattr__(self, "_hashed", found)
+            return found
 
 
 Atom: TypeAlias = (

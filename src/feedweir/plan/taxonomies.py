@@ -1,7 +1,8 @@
 """Taxonomies: a pattern that asks for a class is satisfied by its subclasses, a property by its subproperties.
 
-Those of RDF Schema and schema.org are in the package. A pattern is rewritten before it is searched for: where it names
-a class or a property that has narrower ones, it asks for one of them all. Variables stay what they are.
+Those of RDF Schema and schema.org are in the package, others are registered (`vocabularies`). A pattern is rewritten
+before it is searched for: where it names a class or a property that has narrower ones, it asks for one of them all.
+Variables stay what they are.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from functools import lru_cache
 from importlib.resources import files
 
 from feedweir.items.namespaces import NAMESPACES
+from feedweir.items.rdf_terms import is_iri
 from feedweir.plan.graph_variables import names_in
 from feedweir.plan.predicates import (
     AnyConstraint,
@@ -53,6 +55,25 @@ def _and_below(iri: str, narrower: Mapping[str, tuple[str, ...]]) -> tuple[str, 
     return tuple(found)
 
 
+def is_taxonomy_line(line: str) -> bool:
+    """Whether a line says of a class or property, by absolute IRIs, what it is below."""
+    kind, *names = line.split() or [""]
+    return kind in ("class", "property") and len(names) > 1 and all(map(is_iri, names))
+
+
+@lru_cache(maxsize=8)
+def together(some: tuple[Taxonomy, ...]) -> Taxonomy:
+    """What several taxonomies say, each thing once."""
+    classes, properties = (
+        {
+            iri: tuple(dict.fromkeys(below for said in told for below in said.get(iri, ())))
+            for iri in dict.fromkeys(iri for said in told for iri in said)
+        }
+        for told in ([one.classes for one in some], [one.properties for one in some])
+    )
+    return Taxonomy(classes, properties)
+
+
 def taxonomy_of(lines: Iterable[str]) -> Taxonomy:
     """A taxonomy from its compact form: `class NAME BROADER …` and `property NAME BROADER …`, names without a scheme
     being in the `base`."""
@@ -73,9 +94,9 @@ def taxonomy_of(lines: Iterable[str]) -> Taxonomy:
 def packaged_taxonomy() -> Taxonomy:
     """What the package knows."""
     folder = files("feedweir.items") / "vocabularies"
-    found = [taxonomy_of((folder / f"{name}.txt").read_text("utf-8").splitlines()) for name in _PACKAGED]
-    classes = {iri: below for one in found for iri, below in one.classes.items()}
-    return Taxonomy(classes, {iri: below for one in found for iri, below in one.properties.items()})
+    return together(
+        tuple(taxonomy_of((folder / f"{name}.txt").read_text("utf-8").splitlines()) for name in _PACKAGED)
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 
 from feedweir.errors import SettingsError
-from feedweir.sample.answers import Asked, answer
+from feedweir.sample.answers import SampleRequest, answer
 from feedweir.sample.script import channels
 
 
@@ -87,7 +87,7 @@ def _handler(origin: Origin) -> type[BaseHTTPRequestHandler]:
         server_version = "FeedweirSample"
 
         def do_GET(self) -> None:
-            asked = Asked(
+            asked = SampleRequest(
                 self.path, self.headers.get("If-None-Match", ""), self.headers.get("If-Modified-Since", "")
             )
             given = answer(asked, origin.now(), origin.url)

@@ -25,7 +25,7 @@ Format: TypeAlias = Literal["rss091", "rss10", "rss20", "atom03", "atom10", "jso
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class StoryTemplate:
     """A story with holes."""
 
     title: str
@@ -34,7 +34,7 @@ class Template:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Channel:
+class SampleChannel:
     """A feed of the sample and what ails it."""
 
     name: str
@@ -55,7 +55,7 @@ class Channel:
     has_html_titles: bool = False
     has_relative_links: bool = False
     slots: tuple[tuple[str, tuple[str, ...]], ...]
-    templates: tuple[Template, ...]
+    templates: tuple[StoryTemplate, ...]
 
     @property
     def slug(self) -> str:
@@ -77,29 +77,30 @@ class Story:
 
 
 @cache
-def channels() -> tuple[Channel, ...]:
+def channels() -> tuple[SampleChannel, ...]:
     """All channels, in the order of their names."""
     folder = files("feedweir.sample").joinpath("channels")
     texts = [entry.read_text("utf-8") for entry in folder.iterdir() if entry.name.endswith(".toml")]
     return tuple(sorted((_channel(tomllib.loads(text)) for text in texts), key=lambda channel: channel.name))
 
 
-def _channel(table: dict[str, Any]) -> Channel:
+def _channel(table: dict[str, Any]) -> SampleChannel:
     templates = tuple(
-        Template(story["title"], story["text"], tuple(story["categories"])) for story in table.pop("stories")
+        StoryTemplate(story["title"], story["text"], tuple(story["categories"]))
+        for story in table.pop("stories")
     )
     slots = tuple((name, tuple(words)) for name, words in table.pop("slots").items())
     table["authors"] = tuple(table["authors"])
-    return Channel(**table, slots=slots, templates=templates)
+    return SampleChannel(**table, slots=slots, templates=templates)
 
 
-def stories(channel: Channel, now: datetime) -> tuple[Story, ...]:
+def stories(channel: SampleChannel, now: datetime) -> tuple[Story, ...]:
     """What the channel shows now, newest first."""
     last = (now - EPOCH) // timedelta(seconds=channel.period_s)
     return tuple(story(channel, number, now) for number in range(last, last - STORIES_SHOWN, -1))
 
 
-def story(channel: Channel, number: int, now: datetime) -> Story:
+def story(channel: SampleChannel, number: int, now: datetime) -> Story:
     """A story as it reads now: before or after its correction."""
     template = channel.templates[number % len(channel.templates)]
     edited = edit_time(channel, number)
@@ -117,7 +118,7 @@ def story(channel: Channel, number: int, now: datetime) -> Story:
         author=channel.authors[_draw(channel, number, "author", len(channel.authors))]
         if channel.authors
         else "",
-        published=told_at(channel, number),
+        published=published_at(channel, number),
         edited=edited if is_edited else None,
     )
 
@@ -125,24 +126,24 @@ def story(channel: Channel, number: int, now: datetime) -> Story:
 _CORRECTED = "This story was corrected after it was first published."
 
 
-def told_at(channel: Channel, number: int) -> datetime:
+def published_at(channel: SampleChannel, number: int) -> datetime:
     return EPOCH + timedelta(seconds=number * channel.period_s)
 
 
-def edit_time(channel: Channel, number: int) -> datetime | None:
+def edit_time(channel: SampleChannel, number: int) -> datetime | None:
     """When the story is corrected; None for those that stay as they are."""
     if number % EDITED_EVERY:
         return None
-    return told_at(channel, number + EDITED_AFTER_PERIODS) + timedelta(seconds=channel.period_s // 2)
+    return published_at(channel, number + EDITED_AFTER_PERIODS) + timedelta(seconds=channel.period_s // 2)
 
 
-def modified(channel: Channel, now: datetime) -> datetime:
+def modified(channel: SampleChannel, now: datetime) -> datetime:
     """When what the channel shows now last changed."""
     shown = stories(channel, now)
     return max([shown[0].published, *(each.edited for each in shown if each.edited is not None)])
 
 
-def _draw(channel: Channel, number: int, slot: str, size: int) -> int:
+def _draw(channel: SampleChannel, number: int, slot: str, size: int) -> int:
     return _hash(f"{channel.tells_like or channel.name}/{number}/{slot}") % size
 
 

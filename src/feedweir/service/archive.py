@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -30,10 +29,26 @@ from feedweir.pipeline.retention import (
     remove,
     retention_report,
 )
+from feedweir.storage import ObjectPath, Place, is_store, place_of
 
 
 def now_utc() -> datetime:
     return datetime.now(UTC)
+
+
+def place_in(settings: Settings) -> Place:
+    """Where the settings have the logs."""
+    return place_of(
+        settings.data, options=settings.storage, cache=settings.cache, cache_bytes=settings.cache_bytes
+    )
+
+
+def _check_store(root: ObjectPath, catalog_url: str) -> None:
+    """Whether a store can be relied upon, and what goes with it is there."""
+    if not catalog_url.startswith("postgresql"):
+        hint = "set `catalog` to postgresql://…, which all machines reach"
+        raise SettingsError(f"with data in {root} the catalog must be in PostgreSQL", hint=hint)
+    root.probe()
 
 
 class Archive:
@@ -52,11 +67,11 @@ class Archive:
         self.catalog = catalog
         self.clock = clock
         self.retention = retention
-        """How much of the logs is kept; what is beyond it is removed when they are tidied."""
+        """How much of the logs is retained; the rest is removed when they are tidied."""
         self.allowance = allowance
         """What reading one document may cost."""
         self.keeps_tables = tables
-        """Whether the logs are kept as open tables, too."""
+        """Whether the logs are also written as open tables."""
         self.log = LandingLog(directory.landing)
         self.store = Store(directory.root)
         self.quarantine = Quarantine(directory.quarantine)
@@ -66,7 +81,7 @@ class Archive:
     @classmethod
     def open(
         cls,
-        data: Path | str,
+        data: Place | str,
         *,
         catalog_url: str = "",
         clock: Callable[[], datetime] = now_utc,
@@ -76,12 +91,12 @@ class Archive:
         tables: bool = True,
     ) -> Self:
         """Open the installation in a directory, or create one; `patience_s` bounds the wait for a locked database."""
-        if "://" in str(data):
-            hint = "name a directory; for several machines, one that all of them mount"
-            raise SettingsError(f"data: {str(data)!r} is not a directory", hint=hint)
-        root = Path(data).resolve()
-        with as_storage_errors():
-            root.mkdir(parents=True, exist_ok=True)
+        root = place_of(data)
+        if isinstance(root, ObjectPath):
+            _check_store(root, catalog_url)
+        else:
+            with as_storage_errors():
+                root.mkdir(parents=True, exist_ok=True)
         url = catalog_url or f"sqlite:///{root}/catalog.sqlite"
         catalog = open_catalog(url, patience_s=patience_s)
         return cls(DataDirectory(root), catalog, clock, retention, allowance, tables)
@@ -92,8 +107,8 @@ class Archive:
     ) -> Self:
         """Open the installation that the settings name."""
         return cls.open(
-            settings.data,
-            catalog_url=settings.catalog_url,
+            place_in(settings),
+            catalog_url=settings.catalog if is_store(settings.data) else settings.catalog_url,
             clock=clock,
             patience_s=patience_s,
             retention=Retention(
@@ -112,7 +127,7 @@ class Archive:
         return self.feed_views.newest(self.catalog.feeds.named(feed).id, limit)
 
     def retained(self) -> dict[str, str]:
-        """For each log what is kept and what was deleted."""
+        """For each log what is stored and what was deleted."""
         return retention_report(self.store, self.log, self.retention, self._surplus())
 
     def remove_surplus(self) -> None:

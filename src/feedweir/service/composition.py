@@ -16,12 +16,12 @@ from typing import Self, TypeAlias
 
 from feedweir import __version__
 from feedweir.acquire.fetch.crawl import CrawlOptions
-from feedweir.acquire.fetch.exchange import Agent
 from feedweir.acquire.fetch.fetch_loop import FetchLoop, Opening, Poller, rules_of
 from feedweir.acquire.fetch.hosts import HostLedger, HostRules
+from feedweir.acquire.fetch.transport import Agent
 from feedweir.acquire.intake import Intake
 from feedweir.acquire.refresh.request_budget import Budget
-from feedweir.acquire.refresh.stored_state import SourceMemory
+from feedweir.acquire.refresh.source_state import SourceMemory
 from feedweir.acquire.websub.leases import Leases
 from feedweir.config import Settings
 from feedweir.deliver.delivery_admin import DeliveryAdmin, link_secret
@@ -54,11 +54,16 @@ def on_spark(weir: Weir, settings: Settings, commit: Commit, opened: ExitStack) 
     """The pipeline as a streaming query of Spark."""
     # Importing Spark takes seconds: the HTTP door is open before.
     from feedweir.spark.pipeline import WatchedQuery, start_pipeline
-    from feedweir.spark.session import close_session, death_told, open_session
+    from feedweir.spark.session import close_session, death_told, open_session, spark_settings
     from feedweir.spark.warmth import keep_workers
 
     with death_told():
-        session = open_session(settings.master, weir.directory.scratch, memory=settings.driver_memory)
+        session = open_session(
+            settings.master,
+            weir.directory.scratch,
+            memory=settings.driver_memory,
+            settings=spark_settings(settings.spark),
+        )
         opened.pop_all()  # the session of before is this one, or died with its JVM
         opened.callback(close_session, session)
         query = start_pipeline(
@@ -67,6 +72,7 @@ def on_spark(weir: Weir, settings: Settings, commit: Commit, opened: ExitStack) 
             commit,
             tasks=settings.tasks,
             max_batch_bytes=settings.batch_bytes,
+            batch_seconds=settings.batch_seconds,
             allowance=weir.allowance,
             log_level=settings.log_level,
             charge=weir.charge,
@@ -81,13 +87,13 @@ class Variations:
 
     engine: Engine = on_spark
     hosts: HostRules | None = None
-    """How politely hosts are asked; None is what the settings say."""
+    """The limits for requests to a host; None for those in the settings."""
     sender: SenderOptions = field(default_factory=SenderOptions)
     retries: Mapping[str, RetryPolicy] | None = None
-    """By channel; None is what each channel says."""
+    """By channel; None for each channel's default."""
     posts_per_host: int = 8
     keep_alive_s: float = 15.0
-    """How long a stream of events is silent before it says that it is still there."""
+    """How long a stream of events is silent before a keep-alive is sent."""
 
 
 class Installation:
@@ -179,8 +185,8 @@ def sending_options(weir: Weir, settings: Settings, variations: Variations | Non
     variations = variations or Variations()
     return SendingOptions(
         settings=settings,
-        outputs=weir.directory.root / "outputs",
-        stylesheets=weir.directory.root / "stylesheets",
+        outputs=weir.directory.own / "outputs",
+        stylesheets=weir.directory.own / "stylesheets",
         link_secret=link_secret(weir.catalog, settings.link_secret),
         posts_per_host=variations.posts_per_host,
         retries=variations.retries,
@@ -197,7 +203,7 @@ def delivery_admin(weir: Weir, settings: Settings) -> DeliveryAdmin:
         publish_signal=weir.publish_signal,
         secret=settings.link_secret,
         allow_private=settings.allow_private,
-        stylesheets=Stylesheets(weir.directory.root / "stylesheets"),
+        stylesheets=Stylesheets(weir.directory.own / "stylesheets"),
     )
 
 
@@ -244,7 +250,7 @@ def fetch_loop(
         agent=_agent(settings),
         allow_private=settings.allow_private,
         clock=weir.clock,
-        notes=weir.directory.root / "fetching.json",
+        notes=weir.directory.own / "fetching.json",
         memory=memory,
         leases=leases,
         in_force=weir.version_in_force,
@@ -273,9 +279,14 @@ def _fetching_executors(weir: Weir, settings: Settings) -> Opening:
 
     def opening(ledger: HostLedger) -> AbstractAsyncContextManager[Poller]:
         from feedweir.spark.fetching import FetchOptions, executor_poller
-        from feedweir.spark.session import open_session
+        from feedweir.spark.session import open_session, spark_settings
 
-        session = open_session(settings.master, weir.directory.scratch, memory=settings.driver_memory)
+        session = open_session(
+            settings.master,
+            weir.directory.scratch,
+            memory=settings.driver_memory,
+            settings=spark_settings(settings.spark),
+        )
         fetch_options = FetchOptions(
             landing=weir.directory.landing,
             hosts=ledger.rules,

@@ -202,7 +202,7 @@ class Daemon:
     def _committed(self, manifest: Manifest) -> None:
         self._weir.commit(manifest)
         if self._fetch_loop:
-            self._fetch_loop.learn(manifest)
+            self._fetch_loop.learn(self._weir.store.reports(manifest).by_source())
         # A start may commit a published batch once more: that is not progress.
         if manifest.upto <= self._moved_to:
             return

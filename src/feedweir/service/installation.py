@@ -24,26 +24,26 @@ from feedweir.deliver.publish_signal import PublishSignal
 from feedweir.deliver.transforms.made_sources import Materialiser
 from feedweir.deliver.transforms.stylesheets import Stylesheets
 from feedweir.errors import CatalogError, DisplacedError, DocumentError
-from feedweir.kernels.compiling import tell_where_cold
+from feedweir.kernels.compilation import tell_where_cold
 from feedweir.language.defined_names import id_path_of_source, is_only_pushed
 from feedweir.logs.batches import Manifest
 from feedweir.logs.directory import DataDirectory, current_version
 from feedweir.logs.landing import Landed
 from feedweir.match.index.query_formulas import Progress
-from feedweir.optimize.plan_report import as_text
+from feedweir.optimize.filter_plans.plan_report import as_text
 from feedweir.pipeline.audit import damages_in
 from feedweir.pipeline.charge import Charge, in_charge
-from feedweir.pipeline.commit import batch_name, commit_batch
+from feedweir.pipeline.commit import batch_name, commit_batch, count_hits
 from feedweir.pipeline.compaction import LEFT_AFTER, tidy
 from feedweir.pipeline.conversion import convert_older
-from feedweir.pipeline.hit_counts import count_hits
 from feedweir.pipeline.local_runner import LocalRunner
 from feedweir.pipeline.quarantine import document_in
 from feedweir.pipeline.repair import Repaired, repair_logs
 from feedweir.pipeline.retention import KEEP_ALL, Retention
 from feedweir.plan.nodes import Node
 from feedweir.service.archive import Archive
-from feedweir.service.statements import Outcome, execute
+from feedweir.service.execution import Outcome, execute
+from feedweir.service.vocabulary_intake import take_vocabularies
 
 if TYPE_CHECKING:
     from feedweir.tables.open_tables import OpenTables
@@ -74,7 +74,7 @@ class Weir(Archive):
         self._set_turn = threading.Lock()
         self._merges = Merges()
         self._recent = RecentFrequencies(self.store)
-        self._stylesheets = Stylesheets(directory.root / "stylesheets")
+        self._stylesheets = Stylesheets(directory.own / "stylesheets")
         self._materialiser = Materialiser(catalog, self.store, self.log, self._stylesheets, clock)
 
     def execute(self, text: str, *, owner: str = "") -> tuple[Outcome, ...]:
@@ -218,7 +218,7 @@ class Weir(Archive):
 
     @cached_property
     def tables(self) -> OpenTables | None:
-        """The logs as open tables, for the process that runs batches; None where nobody wants them."""
+        """The logs as open tables, for the process that runs batches; None when the settings disable them."""
         if not self.keeps_tables:
             return None
         from feedweir.tables.open_tables import OpenTables  # readers of feeds need no Delta
@@ -238,12 +238,14 @@ class Weir(Archive):
         except DisplacedError:
             raise
         except Exception:  # feeds do not wait for tables
-            _log.exception("the tables do not follow")
+            _log.exception("the open tables could not be updated")
 
     def commit(self, manifest: Manifest) -> None:
-        """Commit a published batch to the catalog, and land the documents of sources that are made from its feeds."""
+        """Commit a published batch to the catalog, and land the documents of sources that are made from its feeds;
+        vocabularies say from now on what it brought of them."""
         if not self.catalog.batches.with_id(batch_name(manifest)):
             self._materialiser.land(manifest)
+            take_vocabularies(self.catalog, self.store, manifest, self.clock())
             commit_batch(self.catalog, self.store, manifest, self.clock())
         self.publish_signal.send()
 

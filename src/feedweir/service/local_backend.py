@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from feedweir.acquire.opml import Imported
 from feedweir.ask.outcome import Outcome
 from feedweir.logs.backlog_meter import BacklogMeter
+from feedweir.logs.flow import flow_of, state_bytes
 from feedweir.logs.landing import Landed
 from feedweir.pipeline.quarantine import Quarantined
 from feedweir.service.daemon import Daemon, Progress
@@ -63,15 +64,33 @@ class LocalBackend:
 
     def measures(self) -> Sequence[Measure]:
         progress = self._service.progress()
-        own = (*self._backlog(), self._stalled(), self._quarantined(), self._outbox())
+        own = (*self._backlog(), *self._flow(), self._stalled(), self._quarantined(), self._outbox())
         return [*_counters(progress), *_gauges(progress), *own]
 
     def _backlog(self) -> tuple[Measure, Measure]:
         waiting, share = self._meter.backlog().waiting_bytes, self._meter.pressure().fetch_share
         return (
             _measure("feedweir_bytes_waiting", "The same in bytes, compressed.", "gauge", waiting),
-            _measure("feedweir_fetch_share", "1 unless too much waits: then fetching slows.", "gauge", share),
+            _measure(
+                "feedweir_fetch_share", "1 at full speed; less while many documents wait.", "gauge", share
+            ),
         )
+
+    def _flow(self) -> Iterator[Measure]:
+        signs, now = self._service.signs(), self._weir.clock()
+        flow = flow_of(self._weir.directory, self._weir.log, self._weir.store, signs.waiting_since, now)
+        yield _measure(
+            "feedweir_documents_waiting", "The same in documents.", "gauge", flow.documents_waiting
+        )
+        text = "How long the oldest document that waits has done so."
+        yield _measure("feedweir_seconds_behind", text, "gauge", flow.behind_s)
+        for name, text in _OF_PHASES.items():
+            samples = tuple(Sample(getattr(one, name), (("phase", one.name),)) for one in flow.phases)
+            about = f"{text} of the last batch, by phase."
+            yield Measure(name=f"feedweir_batch_{name}", help=about, kind="gauge", samples=samples)
+        sizes = {"read": flow.last.landed_bytes if flow.last else 0, "written": flow.written_bytes}
+        yield _by_label("feedweir_batch_bytes", "Of the last batch.", "direction", sizes)
+        yield _by_label("feedweir_kept_bytes", "What is kept.", "kind", state_bytes(self._weir.directory))
 
     def _stalled(self) -> Measure:
         count = len(self._service.verdict().troubles)
@@ -89,6 +108,18 @@ class LocalBackend:
         return Measure(
             name="feedweir_outbox_entries", help="Deliveries by state.", kind="gauge", samples=samples
         )
+
+
+_OF_PHASES = {
+    "seconds": "Time",
+    "tasks": "Tasks",
+    "skew": "The slowest task's time over the average",
+}
+
+
+def _by_label(name: str, text: str, label: str, values: Mapping[str, float]) -> Measure:
+    samples = tuple(Sample(value, ((label, key),)) for key, value in values.items())
+    return Measure(name=name, help=text, kind="gauge", samples=samples)
 
 
 def _counters(progress: Progress) -> list[Measure]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from feedweir.acquire.fetch.http_rules import wire_url
 from feedweir.acquire.opml import Imported, Subscription, merged, read_opml, subscription, write_opml
-from feedweir.acquire.refresh.stored_state import SourceMemory
+from feedweir.acquire.refresh.source_state import SourceMemory
 from feedweir.catalog import FetchState, SourceRecord
 from feedweir.language.literals import format_name
 from feedweir.language.tokens import quoted
@@ -21,7 +21,7 @@ _MAX_NAME_CHARS = 80
 
 
 def import_opml(weir: Weir, body: bytes) -> Imported:
-    """Register the feeds of an OPML file, all at once; raises `DocumentError` when it is not one."""
+    """Register all feeds of an OPML file in one transaction; raises `DocumentError` when it is not OPML."""
     document = read_opml(body)
     listed = tuple(feed for feed in document if wire_url(feed.url))
     refused = tuple(

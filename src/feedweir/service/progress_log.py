@@ -10,7 +10,7 @@ EVERY_S = 5.0
 
 
 class ProgressLog:
-    """Is called with how much is done, and logs it every few seconds; work that is done at once is not logged."""
+    """Called with the progress made, and logs it every few seconds; short work is not logged."""
 
     def __init__(
         self,

@@ -49,5 +49,5 @@ class TableLoop(Loop):
                 return  # whoever watches ends this process
             except Exception as error:  # a full disk, a table that somebody locked: later again
                 self._standing.failed(error)
-                _log.exception("the tables do not follow; trying again")
+                _log.exception("the open tables could not be updated; retrying")
                 self._stopping.wait(_AT_LEAST_EVERY_S)

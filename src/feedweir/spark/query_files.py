@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from feedweir.errors import FeedweirError, FrameError
-from feedweir.kernels.files import can_be_written, chosen_place, temporary_place
+from feedweir.kernels.kernel_files import can_be_written, chosen_place, temporary_place
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -132,7 +132,7 @@ def _ids(given: Sequence[Id]) -> pa.Array:
 def _compiled(texts: Sequence[str]) -> tuple[pa.Table, list[tuple[int, str]]]:
     """All queries that can be compiled, by place, and why the others cannot."""
     from feedweir.match.sets.query_store import table_of
-    from feedweir.plan.columns import QueryTable
+    from feedweir.plan.query_columns import QueryTable
 
     refused: list[tuple[int, str]] = []
     searches: list[Query] = []

@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from feedweir.catalog import Definition
 from feedweir.logs.batches import Manifest
+from feedweir.logs.store import Store
 from feedweir.tables.table_kinds import BATCHES, DELIVERIES, FEEDS, SOURCES
 
 
-def batch_rows(manifests: Iterable[Manifest], committed: Mapping[int, datetime]) -> pa.Table:
+def batch_rows(store: Store, manifests: Iterable[Manifest], committed: Mapping[int, datetime]) -> pa.Table:
     """A row for each batch; `committed` says by batch when the catalog had it."""
     rows = [
         {
@@ -21,22 +22,23 @@ def batch_rows(manifests: Iterable[Manifest], committed: Mapping[int, datetime])
             "after": one.after,
             "version": one.version,
             "committed": committed.get(one.upto),
-            "documents": sum(report.documents for report in one.sources.values()),
+            "documents": told.documents,
             "items": one.item_count,
             "elements": one.element_count,
-            "sources": len(one.sources),
-            "failures": sum(bool(report.failure) for report in one.sources.values()),
+            "sources": len(told.names),
+            "failures": len(told.failures()),
             "tasks": one.tasks,
             "epoch": one.epoch,
             "merged": one.batches,
             "doubts": list(one.doubts),
         }
         for one in manifests
+        for told in [store.reports(one)]
     ]
     return pa.Table.from_pylist(rows, schema=BATCHES.schema)
 
 
-def source_rows(manifests: Iterable[Manifest]) -> pa.Table:
+def source_rows(store: Store, manifests: Iterable[Manifest]) -> pa.Table:
     """A row for each source that had documents in a batch, with what the batch learned of it."""
     rows = [
         {
@@ -53,7 +55,7 @@ def source_rows(manifests: Iterable[Manifest]) -> pa.Table:
             "link": (report.description or {}).get("link", ""),
         }
         for one in manifests
-        for source, report in one.sources.items()
+        for source, report in store.reports(one).by_source().items()
     ]
     return pa.Table.from_pylist(rows, schema=SOURCES.schema)
 

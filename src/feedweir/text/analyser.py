@@ -29,8 +29,16 @@ The words of a text depend on nothing but the text (and the Unicode version of t
 
 from __future__ import annotations
 
+from feedweir.text.placed_words import (
+    PlacedWord,
+    fold,
+    placed_words,
+    stems,
+    without_markup,
+    words,
+    words_of_html,
+)
 from feedweir.text.token_arrays import FORMS, VALUE_GAP, FormCache, Tokens, analyse, analyse_raw, distinct
-from feedweir.text.words import PlacedWord, fold, placed_words, stems, without_markup, words, words_of_html
 
 __all__ = [
     "FORMS",

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from feedweir.text import text_kernels as kernels
 from feedweir.text.characters import tables
-from feedweir.text.words import stems, words
+from feedweir.text.placed_words import stems, words
 
 _FEW_BYTES = 1 << 14
 """Texts up to this size get room for a word at every byte: counting first would take longer."""

@@ -18,10 +18,9 @@ from feedweir import __version__
 from feedweir.acquire.intake import Intake
 from feedweir.deliver.delivery_admin import DeliveryAdmin
 from feedweir.errors import CatalogError, FeedweirError, LanguageError, StorageError
-from feedweir.web.admission import gate
+from feedweir.web.admission import allowed_names, gate, is_allowed
 from feedweir.web.backend import Backend
 from feedweir.web.door import Door, WebOptions, utc_now
-from feedweir.web.host_check import allowed_names, is_allowed
 from feedweir.web.metrics import Meter
 from feedweir.web.responses import json_response, problem
 from feedweir.web.routes.arrival_routes import arrival_routes

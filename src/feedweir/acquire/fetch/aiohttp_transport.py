@@ -16,7 +16,7 @@ from yarl import URL
 
 from feedweir import __version__
 from feedweir.acquire.fetch.addresses import PUBLIC_ONLY, AddressRule, parse_address
-from feedweir.acquire.fetch.exchange import Reason, Request, Response, TransportError
+from feedweir.acquire.fetch.transport import Reason, Request, Response, TransportError
 
 _CHUNK_BYTES = 64 << 10
 _MARK = "not a public address:"
@@ -73,7 +73,7 @@ class AiohttpTransport:
             await self._session.close()
 
     def open(self, request: Request) -> _Exchange:
-        """One request, one answer, as `exchange.Transport` asks."""
+        """One request, one response, as `Transport` requires."""
         if self._session is None:
             raise RuntimeError("the transport is used outside its context")
         url = URL(request.url, encoded=True)

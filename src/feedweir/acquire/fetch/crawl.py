@@ -12,10 +12,10 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from feedweir.acquire.fetch.exchange import Changed, Failed, FetchRequest, FetchResult, Gone, Reason
 from feedweir.acquire.fetch.fetcher import Fetcher
 from feedweir.acquire.fetch.hosts import HostLedger, PoliteTransport
 from feedweir.acquire.fetch.http_rules import host_of
+from feedweir.acquire.fetch.transport import Changed, Failed, FetchRequest, FetchResult, Gone, Reason
 from feedweir.acquire.refresh.refresh_rules import RefreshRules, fraction, is_due, next_check
 from feedweir.acquire.refresh.request_budget import Budget, Spending
 from feedweir.acquire.refresh.source_state import SourceState
@@ -102,7 +102,7 @@ class Crawler:
         return report
 
     async def fetch(self, states: Sequence[SourceState]) -> tuple[FetchResult, ...]:
-        """Fetch exactly these sources to the end, due or not. Hosts are still asked politely."""
+        """Fetch exactly these sources, due or not, under the usual limits for hosts."""
         self._waiting.extend(states)
         self._flying.update(state.source for state in states)
         self._employ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -14,10 +14,10 @@ from typing import Any, Protocol
 from feedweir.acquire.fetch.addresses import AddressRule
 from feedweir.acquire.fetch.aiohttp_transport import AiohttpTransport
 from feedweir.acquire.fetch.crawl import Crawler, CrawlOptions, CrawlReport, failures_of
-from feedweir.acquire.fetch.exchange import Agent, Changed, FetchResult, Unchanged
 from feedweir.acquire.fetch.fetcher import Fetcher
 from feedweir.acquire.fetch.hosts import HostLedger, HostRules
 from feedweir.acquire.fetch.http_rules import host_of
+from feedweir.acquire.fetch.transport import Agent, Changed, FetchResult, Unchanged
 from feedweir.acquire.refresh.controller import RefreshController, rules_of
 from feedweir.acquire.refresh.refresh_rules import (
     RefreshRules,
@@ -29,17 +29,15 @@ from feedweir.acquire.refresh.refresh_rules import (
 )
 from feedweir.acquire.refresh.request_budget import Spending
 from feedweir.acquire.refresh.source_history import poll_before
-from feedweir.acquire.refresh.source_state import SourceState
-from feedweir.acquire.refresh.stored_state import SourceMemory, saved, state_of
-from feedweir.acquire.websub.lease_records import hub_by_hand, hubs_in
-from feedweir.acquire.websub.leases import Leases
+from feedweir.acquire.refresh.source_state import SourceMemory, SourceState, saved, state_of
+from feedweir.acquire.websub.leases import Leases, hub_by_hand, hubs_in
 from feedweir.acquire.websub.subscriber import Hub, NamedBy
 from feedweir.catalog import Catalog, Failure, FetchState, SourceRecord
 from feedweir.errors import FeedweirError
 from feedweir.health.backpressure import NO_PRESSURE, Pressure
 from feedweir.health.loop import Loop
 from feedweir.items.model import FeedDescription
-from feedweir.logs.batches import Manifest, SourceReport
+from feedweir.logs.batches import SourceReport
 from feedweir.logs.landing import LandingLog
 
 __all__ = ["FetchLoop", "Opening", "Poller", "rules_of", "state_of"]
@@ -127,10 +125,10 @@ class FetchLoop(Loop):
             lambda record: saved(record, resumed(state_of(record), now, spread_s)),
         )
 
-    def learn(self, manifest: Manifest) -> None:
+    def learn(self, reports: Mapping[str, SourceReport]) -> None:
         """Take in what a batch found in the documents: how much was new, when to poll again, what was no feed."""
         now = self._clock()
-        reports, rules = manifest.sources, self._controller.rules
+        rules = self._controller.rules
         polls: dict[str, datetime] = {}
 
         def after_batch(record: SourceRecord) -> FetchState:
@@ -183,7 +181,7 @@ class FetchLoop(Loop):
         self._controller.save(self._ledger, self._clock(), is_last=True)
 
     async def _tend_leases(self) -> None:
-        """Hubs are asked beside the fetching, so that a slow one delays nothing."""
+        """Hubs are contacted in a thread of their own, so that a slow one delays no fetch."""
         while self._leases:
             try:
                 if self._leases.is_due():
@@ -226,7 +224,7 @@ class FetchLoop(Loop):
         return len(report.results)
 
     def _slowed(self, poller: Poller, due: list[SourceState], now: datetime) -> list[SourceState]:
-        """Ask for less while too much waits to be published: what was not asked for stays due."""
+        """Fetch fewer sources while too much waits to be published; the others stay due."""
         share = self._pressure().fetch_share
         if share >= 1:
             return due

@@ -10,9 +10,23 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from urllib.parse import unquote, urlsplit
 
-from feedweir.acquire.fetch.content_encodings import ACCEPT_ENCODING, TooLarge, Undecodable, decoded
 from feedweir.acquire.fetch.discovery import discover, looks_like_html
-from feedweir.acquire.fetch.exchange import (
+from feedweir.acquire.fetch.http_rules import (
+    ACCEPT_ENCODING,
+    PERMANENT_REDIRECTS,
+    REDIRECTS,
+    TooLarge,
+    Undecodable,
+    all_values,
+    decoded,
+    freshness_s,
+    header,
+    host_of,
+    links_of,
+    retry_after_s,
+    wire_url,
+)
+from feedweir.acquire.fetch.transport import (
     Agent,
     Changed,
     Failed,
@@ -27,17 +41,6 @@ from feedweir.acquire.fetch.exchange import (
     TransportError,
     Unchanged,
     Validators,
-)
-from feedweir.acquire.fetch.http_rules import (
-    PERMANENT_REDIRECTS,
-    REDIRECTS,
-    all_values,
-    freshness_s,
-    header,
-    host_of,
-    links_of,
-    retry_after_s,
-    wire_url,
 )
 from feedweir.logs.landing import Landed
 from feedweir.text.redact import without_secrets
@@ -200,7 +203,7 @@ class _Deadline:
 
 
 def request_headers(request: FetchRequest, url: str, agent: Agent) -> tuple[tuple[str, str], ...]:
-    """The headers of a request: who asks, what it reads, what it has already; no cookie, no referrer."""
+    """The headers of a request: who we are, what we read, which version we have; no cookie, no referrer."""
     headers = [
         ("User-Agent", agent.header(request.subscribers)),
         ("Accept", ACCEPT),

@@ -15,8 +15,8 @@ from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any
 
-from feedweir.acquire.fetch.exchange import Reason, Request, Response, Transport, TransportError
 from feedweir.acquire.fetch.http_rules import host_of, retry_after_s
+from feedweir.acquire.fetch.transport import Reason, Request, Response, Transport, TransportError
 
 _PRUNE_EVERY = 50_000
 
@@ -33,7 +33,7 @@ class HostRules:
     """How long all sources of a host wait after a 429 without Retry-After."""
 
     def rest_s(self, status: int, retry_after_s: int | None) -> int:
-        """How long a response asks to leave its whole host alone."""
+        """How long a response asks us to send nothing to its host."""
         if status not in (429, 503):
             return 0
         if retry_after_s is None:
@@ -96,7 +96,7 @@ class HostLedger:
         entry.free_at = max(entry.free_at, moment + self.rules.spacing_s)
 
     def counted(self, host: str, at: datetime) -> None:
-        """Count a request that was made elsewhere, with permission from here."""
+        """Count a request that this ledger permitted and another crawler made."""
         self.started(host, at)
         self.finished(host)
 

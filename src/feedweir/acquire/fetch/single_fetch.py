@@ -8,15 +8,15 @@ from datetime import datetime
 
 from feedweir.acquire.fetch.addresses import AddressRule
 from feedweir.acquire.fetch.aiohttp_transport import AiohttpTransport
-from feedweir.acquire.fetch.exchange import Agent, Changed, Failed, FetchRequest, FetchResult, Reason
 from feedweir.acquire.fetch.fetcher import Fetcher
+from feedweir.acquire.fetch.transport import Agent, Changed, Failed, FetchRequest, FetchResult, Reason
 from feedweir.errors import DocumentError
 from feedweir.logs.landing import Landed
 from feedweir.text.redact import without_secrets
 
 
 def fetch_url(url: str, *, agent: Agent, rule: AddressRule, clock: Callable[[], datetime]) -> Landed:
-    """What is at an address now; raises `DocumentError` with the reason when nothing can be had."""
+    """The document at an address; raises `DocumentError` with the reason when it cannot be fetched."""
 
     async def poll() -> FetchResult:
         async with AiohttpTransport(rule=rule) as transport:

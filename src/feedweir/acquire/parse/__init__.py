@@ -1,1 +1,1 @@
-"""From bytes to items: encodings, XML, JSON, HTML, and a process of its own for what could go wrong."""
+"""From bytes to items: encodings, XML, JSON, HTML, in a process that may crash without harm."""

@@ -77,7 +77,8 @@ def _recoded(body: bytes, encoding: str, warning: str = "") -> Decoded:
 
 
 def _wide_encoding(body: bytes) -> str:
-    """UTF-16 or UTF-32 without a mark: a document starts with `<` or `{`, so zeros tell."""
+    """UTF-16 or UTF-32 without a byte order mark, recognised by the zeros around the `<` or `{` that a document starts
+    with."""
     start = body[:4]
     if start[:1] in (b"<", b"{") and start[1:2] == b"\x00":
         return "utf-32-le" if start[2:4] == b"\x00\x00" else "utf-16-le"

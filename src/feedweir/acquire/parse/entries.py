@@ -98,7 +98,7 @@ class FeedText:
 
 
 @dataclass(frozen=True, slots=True)
-class Feed:
+class ParsedFeed:
     """A document as it is read: entries in document order."""
 
     description: FeedDescription
@@ -107,6 +107,6 @@ class Feed:
     """The authors of entries that name none."""
     warnings: tuple[str, ...] = ()
 
-    def warned(self, warning: str) -> Feed:
+    def warned(self, warning: str) -> ParsedFeed:
         """The same feed with one more warning, if there is one."""
         return replace(self, warnings=(*self.warnings, warning)) if warning else self

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from feedweir.acquire.parse.encodings import decoded
-from feedweir.acquire.parse.entries import Feed, FeedText
+from feedweir.acquire.parse.entries import FeedText, ParsedFeed
 from feedweir.acquire.parse.generation import marked
 from feedweir.acquire.parse.json_feed import is_json, read_json_feed
 from feedweir.acquire.parse.other_documents import is_document, read_document
@@ -37,7 +37,7 @@ class FeedFormat(NamedTuple):
     """How a format is recognised, and what reads it."""
 
     is_written: Callable[[FeedText], bool]
-    read: Callable[[FeedText], Feed]
+    read: Callable[[FeedText], ParsedFeed]
 
 
 def read_feed(
@@ -48,7 +48,7 @@ def read_feed(
     limits: DocumentLimits,
     formats: Sequence[FeedFormat] = (),
     cut: str = "",
-) -> Feed:
+) -> ParsedFeed:
     """A document as entries that are not yet items."""
     if len(body) > limits.max_bytes:
         raise DocumentError(
@@ -70,7 +70,7 @@ def read_feed(
 
 
 def _is_anything(document: FeedText) -> bool:
-    """Everything else is taken for XML, whose reader also recognises what is often mistaken for it."""
+    """Everything else is read as XML; that reader also recognises what is often mistaken for a feed."""
     return True
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from feedweir.acquire.parse.entries import Feed
+from feedweir.acquire.parse.entries import ParsedFeed
 from feedweir.items.model import Item
 
 MAX_GENERATION = 8
@@ -21,7 +21,7 @@ def with_generation(media_type: str, generation: int) -> str:
     return f"{media_type}; generation={generation}"
 
 
-def marked(feed: Feed, media_type: str) -> Feed:
+def marked(feed: ParsedFeed, media_type: str) -> ParsedFeed:
     """The feed with the generation in its document's media type as an extension of each entry."""
     found = _PARAMETER.search(media_type)
     if not found:

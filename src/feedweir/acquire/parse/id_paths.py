@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from lxml import etree
 
 from feedweir.acquire.parse.canonical import attributes_of
-from feedweir.acquire.parse.entries import Feed
+from feedweir.acquire.parse.entries import ParsedFeed
 from feedweir.items.tree import root_of
 
 _STEP = re.compile(r"(//?)([^/]+)")
@@ -42,7 +42,7 @@ def cut_of(path: str) -> str:
     return path.removeprefix(_CUT) if path.startswith(_CUT) else ""
 
 
-def identified(feed: Feed, path: str) -> Feed:
+def identified(feed: ParsedFeed, path: str) -> ParsedFeed:
     """The feed with the ids that a path names; entries without one keep theirs, with a warning."""
     if cut_of(path):
         return feed
@@ -52,7 +52,7 @@ def identified(feed: Feed, path: str) -> Feed:
         feed.entries.guid[place] = found or feed.entries.guid[place]
         missing += not found
     entries = "1 entry has" if missing == 1 else f"{missing} entries have"
-    return feed.warned(f"{entries} nothing at {path}, where their ids should be" if missing else "")
+    return feed.warned(f"{entries} no id at {path}" if missing else "")
 
 
 def id_in(raw: str, path: str) -> str:

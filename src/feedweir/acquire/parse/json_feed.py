@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from feedweir.acquire.parse.entries import Feed, FeedText, entries_of
+from feedweir.acquire.parse.entries import FeedText, ParsedFeed, entries_of
 from feedweir.acquire.parse.xml.extensions import MAX_EXTENSIONS
 from feedweir.acquire.parse.xml.xml_element import MAX_TEXT_CHARS
 from feedweir.errors import DocumentError
@@ -30,19 +30,21 @@ def is_json(document: FeedText) -> bool:
     return document.text[:1] in (b"{", b"[")
 
 
-def read_json_feed(document: FeedText) -> Feed:
+def read_json_feed(document: FeedText) -> ParsedFeed:
     """The entries of a JSON feed."""
     value, most = _document(document.text), document.max_items
     items = [item for item in _list(value.get("items")) if isinstance(item, dict)]
     kept = items[:most]
     warnings = (
-        () if len(kept) == len(items) else (f"the document has {len(items)} entries: only {most} are kept",)
+        ()
+        if len(kept) == len(items)
+        else (f"the document has {len(items)} entries: only the first {most} are read",)
     )
     base = document.url or _text(value.get("home_page_url"))
     entries = entries_of([_entry(item, base) for item in kept])
     if document.media_type.startswith(DOCUMENTS):
         entries.whole = [_text(whole) for whole in _list(value.get("wholes"))][: len(entries)]
-    return Feed(_description(value), entries, _authors(value), warnings)
+    return ParsedFeed(_description(value), entries, _authors(value), warnings)
 
 
 def _document(body: bytes) -> dict[str, Any]:

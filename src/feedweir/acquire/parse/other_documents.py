@@ -15,7 +15,7 @@ from lxml import etree
 
 from feedweir.acquire.parse.canonical import rdf_digest, xml_digest
 from feedweir.acquire.parse.encodings import decoded
-from feedweir.acquire.parse.entries import Feed, FeedText
+from feedweir.acquire.parse.entries import FeedText, ParsedFeed
 from feedweir.acquire.parse.html_page import html_page_error, is_html_page
 from feedweir.acquire.parse.xml.tolerance import with_entities
 from feedweir.acquire.parse.xml.xml_element import XML_BASE, XML_LANG, XmlElement
@@ -42,7 +42,7 @@ def is_document(document: FeedText) -> bool:
     return document.media_type.startswith(MEDIA_TYPE)
 
 
-def read_document(document: FeedText) -> Feed:
+def read_document(document: FeedText) -> ParsedFeed:
     """A landed document as a feed of one entry."""
     root = _root(document.text)
     feed = feed_of_document(root, document.url)
@@ -52,7 +52,7 @@ def read_document(document: FeedText) -> Feed:
     return feed
 
 
-def feed_of_document(root: etree._Element, url: str) -> Feed:
+def feed_of_document(root: etree._Element, url: str) -> ParsedFeed:
     """What the elements of an XML document say, as a feed of one entry; of RDF, about what it describes first."""
     node = next(root.iterchildren(etree.Element), root) if root.tag == f"{_RDF}RDF" else root
     feed = read_xml_feed(XmlElement(_as_item(node)), url=url, has_bases=True, max_items=1)

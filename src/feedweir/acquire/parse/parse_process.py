@@ -36,7 +36,7 @@ from feedweir.acquire.parse.parse_worker import (
     PLACE_BYTES,
     READY,
     ParserLink,
-    Place,
+    ReadingPlace,
     as_pushed,
     new_shared,
     received,
@@ -71,7 +71,7 @@ class Stopped:
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedPortion:
     batch: ParsedBatch
     stopped: tuple[Stopped, ...]
 
@@ -103,7 +103,7 @@ class ParseProcess:
         self._turn = threading.Lock()
         self._running: _Running | None = None
 
-    def parse(self, documents: pa.RecordBatch) -> Parsed:
+    def parse(self, documents: pa.RecordBatch) -> ParsedPortion:
         """What documents say, and those that were stopped, in their order."""
         with self._turn:
             return self._parse(documents)
@@ -123,7 +123,7 @@ class ParseProcess:
             self._running.end()
             self._running = None
 
-    def _parse(self, documents: pa.RecordBatch) -> Parsed:
+    def _parse(self, documents: pa.RecordBatch) -> ParsedPortion:
         waiting = deque(map(_Portion, _portions(documents)))
         answers: list[ParsedBatch] = []
         stopped: list[Stopped] = []
@@ -133,7 +133,7 @@ class ParseProcess:
                 answers.append(without_notes(self._answer(portion.documents)))
             except _Ended as ended:
                 waiting.extendleft(reversed(_after(portion, ended, stopped)))
-        return Parsed(_together(answers), tuple(stopped))
+        return ParsedPortion(_together(answers), tuple(stopped))
 
     def _pushed(self, request: pa.RecordBatch, attempts: int) -> Pushed | DocumentError:
         try:
@@ -154,7 +154,7 @@ class ParseProcess:
 
 
 def _after(portion: _Portion, ended: _Ended, stopped: list[Stopped]) -> list[_Portion]:
-    """What remains to be read of a portion in which the process ended; documents that are given up are noted."""
+    """The rest of a portion in which the process ended; documents that will not be tried again are recorded."""
     documents, row, attempts = portion.documents, ended.row, portion.attempts + 1
     count = len(documents)
     if count == 1:
@@ -177,7 +177,7 @@ class _Running:
         ours, theirs = socket.socketpair()
         place = new_shared()
         place.file.truncate(PLACE_BYTES)
-        self._link = ParserLink(ours, Place(place.file.fileno()), new_shared(), new_shared())
+        self._link = ParserLink(ours, ReadingPlace(place.file.fileno()), new_shared(), new_shared())
         with theirs, place.file:
             files = (place.file, self._link.documents.file, self._link.answers.file)
             numbers = [each.fileno() for each in (theirs, *files)]

@@ -48,7 +48,7 @@ ParseDocuments: TypeAlias = Callable[..., ParsedBatch]
 """`parse_batch` or a substitute."""
 
 
-class Place:
+class ReadingPlace:
     """The row that is being read, in memory that the parent can see at any time."""
 
     def __init__(self, number: int) -> None:
@@ -76,15 +76,15 @@ class ParserLink:
     """The connection of the two processes; each has its own end of the socket."""
 
     socket: socket.socket
-    place: Place
-    documents: Shared
-    answers: Shared
+    place: ReadingPlace
+    documents: SharedFile
+    answers: SharedFile
 
 
 class Stopwatch:
     """Gives each document its processor time: the kernel ends the process when it is used up."""
 
-    def __init__(self, allowance: Allowance, place: Place) -> None:
+    def __init__(self, allowance: Allowance, place: ReadingPlace) -> None:
         self._allowance = allowance
         self._place = place
         self._left = 0.0
@@ -170,7 +170,7 @@ def _limit_memory(allowed: int) -> None:
 # Messages
 
 
-class Shared:
+class SharedFile:
     """A file without a path that both processes reuse: allocating fresh memory would cost more than writing into it.
     The socket carries only the size of what it holds."""
 
@@ -195,12 +195,12 @@ class Shared:
         return pa.ipc.open_stream(content).read_next_batch()
 
 
-def new_shared() -> Shared:
+def new_shared() -> SharedFile:
     """In memory, if the system supports such files."""
     if hasattr(os, "memfd_create"):
-        return Shared(os.memfd_create("feedweir"))
+        return SharedFile(os.memfd_create("feedweir"))
     with tempfile.TemporaryFile("w+b") as file:
-        return Shared(os.dup(file.fileno()))
+        return SharedFile(os.dup(file.fileno()))
 
 
 def received(connection: socket.socket) -> bytes | None:
@@ -265,7 +265,9 @@ def main(parse: ParseDocuments = parse_batch) -> None:
         signal.signal(request_to_stop, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     ours, place, documents, answers, allowance = json.loads(sys.argv[1])
-    link = ParserLink(socket.socket(fileno=ours), Place(place), Shared(documents), Shared(answers))
+    link = ParserLink(
+        socket.socket(fileno=ours), ReadingPlace(place), SharedFile(documents), SharedFile(answers)
+    )
     serve(link, Allowance(**allowance), parse)
 
 

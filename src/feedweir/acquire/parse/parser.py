@@ -1,23 +1,181 @@
-"""Documents → items, for a document alone and for a whole batch of the landing log."""
+"""Documents → items, for a document alone and for a whole batch of the landing log.
+
+Items are made as columns: HTML made safe, links collected, every entry identified. No Python object is made for a cell
+beyond those that reading made.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TypeAlias
+from itertools import accumulate, chain
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from feedweir.acquire.parse.entries import Feed
+from feedweir.acquire.parse.entries import NOTHING, Entries, ParsedFeed
 from feedweir.acquire.parse.feed_formats import DEFAULT_LIMITS, DocumentLimits, read_feed
 from feedweir.acquire.parse.id_paths import cut_of, identified
-from feedweir.acquire.parse.item_rows import ItemRows
 from feedweir.errors import DocumentError
 from feedweir.items.gc_pause import gc_paused
+from feedweir.items.identity import Claim, fingerprints, identities
 from feedweir.items.model import Document, FeedDescription, Item
 from feedweir.items.numbering import first_seq
-from feedweir.items.schema import items_of
+from feedweir.items.schema import ITEM_SCHEMA, items_of
+from feedweir.text.html import all_sanitised, are_web_links, is_web_link
+
+_MAX_SHARED_AUTHORS = 20
+_MAX_SHARED_CHARS = 200
+"""Limits for what a feed states once, which is repeated in each entry."""
+
+_OF_DOCUMENT = ("seq", "source", "arrived", "revision")
+"""Columns that depend on the document, not on its content."""
+_OF_ENTRIES = tuple(name for name in ITEM_SCHEMA.names if name not in _OF_DOCUMENT)
+Columns: TypeAlias = dict[str, list[Any]]
+
+
+class ItemRows:
+    """The items of several documents, collected until they become one batch."""
+
+    def __init__(self) -> None:
+        self._columns: Columns = {name: [] for name in ITEM_SCHEMA.names}
+
+    def add(self, feed: ParsedFeed, *, source: str, first_seq: int, arrived_us: int) -> None:
+        """The items of a document in the order of the stream: the last entry is the oldest and comes first."""
+        found, columns = _identified(_finished(feed)), self._columns
+        count = len(found["identity"])
+        for name in _OF_ENTRIES:
+            columns[name] += found[name]
+        columns["seq"] += range(first_seq, first_seq + count)
+        columns["source"] += [source] * count
+        columns["arrived"] += [arrived_us] * count
+        columns["revision"] += [0] * count
+
+    def batch(self) -> pa.RecordBatch:
+        """Everything added so far."""
+        return pa.record_batch(
+            [_array(self._columns[field.name], field.type) for field in ITEM_SCHEMA], schema=ITEM_SCHEMA
+        )
+
+
+def _identified(rows: Columns) -> Columns:
+    """The last row first, each under its identity instead of its guid, without those that repeat another."""
+    guids = rows["identity"]
+    if len(set(guids)) == len(guids) and "" not in guids:
+        return {name: values[::-1] for name, values in rows.items()}
+    claims = zip(guids, rows["link"], rows["fingerprint"], strict=True)
+    names = identities([Claim(*claim) for claim in claims])
+    kept = [place for place, name in enumerate(names) if name is not None][::-1]
+    return {name: [values[place] for place in kept] for name, values in {**rows, "identity": names}.items()}
+
+
+def _finished(feed: ParsedFeed) -> Columns:
+    """Entries made safe, with the links inside their HTML; their identity is still the bare guid."""
+    entries = feed.entries
+    stated: Columns = {name: getattr(entries, name) for name in _OF_ENTRIES if name in NOTHING}
+    summary, content, inside = _made_safe(entries)
+    authors = entries.authors
+    if feed.authors:
+        shared = tuple([name[:_MAX_SHARED_CHARS] for name in feed.authors[:_MAX_SHARED_AUTHORS]])
+        authors = [own or shared for own in authors]
+    language = feed.description.language[:_MAX_SHARED_CHARS]
+    files = [tuple([url for url, _, _ in found]) if found else () for found in entries.enclosures]
+    shown = (entries.whole, entries.title, summary, content, entries.link, authors, entries.categories, files)
+    return stated | {
+        "identity": entries.guid,
+        "fingerprint": fingerprints(_shown(*cells) for cells in zip(*shown, strict=True)),
+        "summary": summary,
+        "content": content,
+        "links": _links(entries, inside, files),
+        "authors": authors,
+        "published": [
+            updated if published is None else published
+            for published, updated in zip(entries.published, entries.updated, strict=True)
+        ],
+        "language": [own or language for own in entries.language] if language else entries.language,
+    }
+
+
+def _shown(
+    whole: str,
+    title: str,
+    summary: str,
+    content: str,
+    link: str,
+    authors: tuple[str, ...],
+    categories: tuple[str, ...],
+    files: tuple[str, ...],
+) -> tuple[str, ...]:
+    """The fields a reader sees, from which an item's fingerprint is computed."""
+    return (whole,) if whole else (title, summary, content, link, *authors, "", *categories, "", *files)
+
+
+def _made_safe(entries: Entries) -> tuple[list[str], list[str], list[Sequence[str]]]:
+    """(summaries, contents, links inside both) of HTML that is safe. A content that repeats the summary is
+    not sanitised twice."""
+    count = len(entries)
+    own = [
+        "" if content == summary else content
+        for content, summary in zip(entries.content, entries.summary, strict=True)
+    ]
+    htmls, links = all_sanitised(entries.summary + own, bases=entries.base * 2)
+    summaries, contents = htmls[:count], htmls[count:]
+    if own != entries.content:
+        contents = [
+            summary if not mine and whole else content
+            for summary, content, mine, whole in zip(summaries, contents, own, entries.content, strict=True)
+        ]
+    inside = [
+        (*one, *two) if one and two else one or two
+        for one, two in zip(links[:count], links[count:], strict=True)
+    ]
+    return summaries, contents, inside
+
+
+def _links(
+    entries: Entries, inside: list[Sequence[str]], files: list[tuple[str, ...]]
+) -> list[Sequence[str]]:
+    """Every web link of an entry once, in order; those inside the HTML are known to be some."""
+    if not any(entries.related) and not any(files) and are_web_links(entries.link):
+        return [
+            list(dict.fromkeys((link, *found))) if found else (link,)
+            for link, found in zip(entries.link, inside, strict=True)
+        ]
+    return [
+        _web_links(link, related, found, urls)
+        for link, related, found, urls in zip(entries.link, entries.related, inside, files, strict=True)
+    ]
+
+
+def _web_links(
+    link: str, related: tuple[str, ...], inside: Sequence[str], files: tuple[str, ...]
+) -> Sequence[str]:
+    own = [url for url in (link, *related) if is_web_link(url)]
+    return list(dict.fromkeys((*own, *inside, *[url for url in files if is_web_link(url)])))
+
+
+def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_timestamp(kind):
+        return pa.array(values, pa.int64()).cast(kind)
+    if not pa.types.is_list(kind):
+        return pa.array(values, kind)
+    offsets = pa.array([0, *accumulate(map(len, values))], pa.int32())
+    return pa.ListArray.from_arrays(
+        offsets, _values(list(chain.from_iterable(values)), kind.value_type), type=kind
+    )
+
+
+def _values(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """The flat values of a list column; structs come as tuples in the order of their fields."""
+    if not pa.types.is_struct(kind):
+        return pa.array(values, kind)
+    fields = [kind.field(i) for i in range(kind.num_fields)]
+    parts = zip(*values, strict=True) if values else ([] for _ in fields)
+    return pa.StructArray.from_arrays(
+        [pa.array(part, field.type) for part, field in zip(parts, fields, strict=True)], fields=fields
+    )
+
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -64,7 +222,7 @@ def parse(document: Document, *, limits: DocumentLimits = DEFAULT_LIMITS) -> Par
     )
 
 
-def parsed(document: Document, feed: Feed) -> ParsedDocument:
+def parsed(document: Document, feed: ParsedFeed) -> ParsedDocument:
     """The items of a document, given the feed that it was read as."""
     feed = identified(feed, document.id_path)
     rows = ItemRows()

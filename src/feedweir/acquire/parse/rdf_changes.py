@@ -1,5 +1,5 @@
 """Changes of RDF as Wikidata streams them (`rdf-streaming-updater.mutation`): an item for each, with the triples that
-were added, and those that were deleted under properties of their own (`items.rdf_changes`)."""
+were added, and those that were deleted under properties of their own (`items.rdf_values`)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 import pyoxigraph
 
 from feedweir.acquire.parse.canonical import rdf_digest
-from feedweir.acquire.parse.entries import Feed, FeedText, entries_of
+from feedweir.acquire.parse.entries import FeedText, ParsedFeed, entries_of
 from feedweir.acquire.parse.rdf_graphs import distinct, graphs_of, rdf_type_of
 from feedweir.acquire.parse.rdf_items import raw_of
 from feedweir.errors import DocumentError
 from feedweir.items.model import FeedDescription
-from feedweir.items.rdf_changes import DELETED, OPERATION
 from feedweir.items.rdf_terms import is_iri
+from feedweir.items.rdf_values import DELETED, OPERATION
 from feedweir.text.dates import epoch_us
 
 _ADDED = ("rdf_added_data", "rdf_linked_shared_data")
@@ -38,7 +38,7 @@ def is_rdf_change_document(document: FeedText) -> bool:
     return is_rdf_change(document.text)
 
 
-def read_rdf_changes(document: FeedText) -> Feed:
+def read_rdf_changes(document: FeedText) -> ParsedFeed:
     """The changes of a document, each as an entry."""
     try:
         value = json.loads(document.text)
@@ -48,9 +48,11 @@ def read_rdf_changes(document: FeedText) -> Feed:
     kept = changes[: document.max_items]
     warnings: list[str] = []
     if len(kept) < len(changes):
-        warnings.append(f"the document has {len(changes)} entries: only {len(kept)} are kept")
+        warnings.append(f"the document has {len(changes)} entries: only the first {len(kept)} are read")
     entries = [_entry(change, warnings) for change in kept]
-    return Feed(FeedDescription(link=document.url), entries_of(entries), (), tuple(dict.fromkeys(warnings)))
+    return ParsedFeed(
+        FeedDescription(link=document.url), entries_of(entries), (), tuple(dict.fromkeys(warnings))
+    )
 
 
 def _entry(change: dict[str, Any], warnings: list[str]) -> dict[str, Any]:

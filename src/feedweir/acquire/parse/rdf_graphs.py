@@ -45,8 +45,8 @@ class RdfGraphs:
 
 
 def rdf_type_of(media_type: str, url: str = "") -> str:
-    """The media type of RDF in a form other than XML; empty for all else. Where a server says nothing that tells, the
-    end of the address does."""
+    """The media type of RDF in a form other than XML; empty for all else. Where the server's media type is too general,
+    the suffix of the address decides."""
     kind = media_type.partition(";")[0].strip().lower()
     if kind in FORMATS:
         return kind

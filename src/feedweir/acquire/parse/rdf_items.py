@@ -1,5 +1,5 @@
 """RDF documents as feeds: an item for the whole default graph and for each named graph; or, cut by `per subject` or
-`per TYPE`, an item for each thing that is described.
+`per TYPE`, an item for each thing that is described. A vocabulary is one item, with what it says is below what.
 
 What is said of a blank node belongs to whoever refers to it. Per type, an item has everything that can be reached from
 its subject, up to other subjects of the type.
@@ -18,9 +18,10 @@ import pyoxigraph
 from lxml import etree
 
 from feedweir.acquire.parse.canonical import rdf_digest
-from feedweir.acquire.parse.entries import NOTHING, Entries, Feed, FeedText, entries_of
+from feedweir.acquire.parse.entries import NOTHING, Entries, FeedText, ParsedFeed, entries_of
 from feedweir.acquire.parse.other_documents import feed_of_document, plain_xml
 from feedweir.acquire.parse.rdf_graphs import RDF_XML, distinct, graphs_of, rdf_type_of
+from feedweir.acquire.parse.rdf_vocabulary import VOCABULARY, said_below
 from feedweir.errors import DocumentError
 from feedweir.items.model import FeedDescription
 from feedweir.items.namespaces import NAMESPACES
@@ -32,6 +33,8 @@ Triples: TypeAlias = Sequence[pyoxigraph.Triple]
 _Subject: TypeAlias = pyoxigraph.NamedNode | pyoxigraph.BlankNode
 
 PER_SUBJECT = "subject"
+_VOCABULARY = "urn:feedweir:vocabulary"
+"""What a vocabulary goes by that is only pushed."""
 _MOST_IN_ITEM = 10_000
 """Triples, so that what many refer to is not written into each of them without end."""
 _MOST_UNCUT = 100_000
@@ -96,13 +99,16 @@ def _is_json_ld(text: bytes) -> bool:
     return text[:1] == b"{" and b'"@context"' in head and b"jsonfeed.org" not in head
 
 
-def read_rdf(document: FeedText) -> Feed:
+def read_rdf(document: FeedText) -> ParsedFeed:
     """The items of a document of RDF."""
     kind = rdf_type_of(document.media_type, document.url)
     kind = kind or (RDF_XML if is_rdf_xml(document.text) else "application/ld+json")
     text = plain_xml(document.text) if kind == RDF_XML else document.text
     found = graphs_of(text, kind, document.url)
-    cuts = list(_cuts(found.graphs, document.cut))
+    if document.cut == VOCABULARY:
+        cuts = [_Cut(said_below(found.graphs.values()), None, document.url or _VOCABULARY)]
+    else:
+        cuts = list(_cuts(found.graphs, document.cut))
     if not cuts:
         what = f"nothing of <{document.cut}>" if document.cut not in ("", PER_SUBJECT) else "no triple"
         raise DocumentError(f"the document contains {what}")
@@ -111,8 +117,8 @@ def read_rdf(document: FeedText) -> Feed:
     if any(document.cut and len(cut.triples) == _MOST_IN_ITEM for cut in kept):
         warnings += (f"of an entry {_MOST_IN_ITEM:,} triples are kept, and the rest is left out",)
     if len(kept) < len(cuts):
-        warnings += (f"the document has {len(cuts)} entries: only {len(kept)} are kept",)
-    return Feed(FeedDescription(link=document.url), _entries(kept, document), (), warnings)
+        warnings += (f"the document has {len(cuts)} entries: only the first {len(kept)} are read",)
+    return ParsedFeed(FeedDescription(link=document.url), _entries(kept, document), (), warnings)
 
 
 def _cuts(graphs: Mapping[str, Triples], cut: str) -> Iterator[_Cut]:
@@ -180,7 +186,7 @@ def _entries(cuts: Sequence[_Cut], document: FeedText) -> Entries:
 def _entry(cut: _Cut, document: FeedText) -> dict[str, Any]:
     raw = raw_of(cut.triples)
     entry = _as_document(raw, document) if raw.startswith(b"<rdf:RDF") else {}
-    for name, value in _said(cut).items():
+    for name, value in _attributes(cut).items():
         if not entry.get(name):
             entry[name] = value
     name = cut.name or (cut.subject.value if isinstance(cut.subject, pyoxigraph.NamedNode) else "")
@@ -213,7 +219,7 @@ def _as_document(raw: bytes, document: FeedText) -> dict[str, Any]:
     return {name: getattr(entries, name)[0] for name in NOTHING}
 
 
-def _said(cut: _Cut) -> dict[str, Any]:
+def _attributes(cut: _Cut) -> dict[str, Any]:
     by_property: dict[str, list[Any]] = defaultdict(list)
     names: dict[Any, str] = {}
     for triple in cut.triples:

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from feedweir.acquire.fetch.hosts import HostLedger
-from feedweir.acquire.refresh.planned_policy import Planned
-from feedweir.acquire.refresh.policies import Fixed, RateProportional
+from feedweir.acquire.refresh.policies import Fixed, Planned, RateProportional
 from feedweir.acquire.refresh.refresh_rules import RefreshRules
 from feedweir.acquire.refresh.request_budget import Budget, Spending, Steering, price_of
 from feedweir.acquire.refresh.source_history import mean_rate_s, rhythm_of

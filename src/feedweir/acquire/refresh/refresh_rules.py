@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from feedweir.acquire.fetch.exchange import Changed, Failed, FetchResult, Gone, Reason, Unchanged
+from feedweir.acquire.fetch.transport import Changed, Failed, FetchResult, Gone, Reason, Unchanged
 from feedweir.acquire.refresh.policies import Fixed, Policy
 from feedweir.acquire.refresh.source_history import counted, polled
 from feedweir.acquire.refresh.source_state import Hints, SourceState
@@ -27,9 +27,10 @@ class RefreshRules:
     peers: bytes = b""
     """What all sources share (`source_history.rhythm_of`), which every source begins with."""
     floor_s: float = 900.0
-    """Never sooner than this after a poll, whatever a policy wishes."""
+    """The shortest interval between polls, whatever the policy says."""
     cap_s: float = 86_400.0
-    """Never later than this, whatever a header or a hint says; Retry-After and back-off may exceed it."""
+    """The longest interval between polls, whatever a header or a hint says; only Retry-After and back-off may exceed
+    it."""
     missing_first_s: float = 3_600.0
     """The first pause after a 404; other failures begin with the floor."""
     failure_cap_s: float = 7 * 86_400.0
@@ -100,7 +101,7 @@ def learned(
 
 
 def described(state: SourceState, feed: FeedDescription, rules: RefreshRules) -> SourceState:
-    """The state with what the document asks of its readers."""
+    """The state with what the document says about polling."""
     hours = tuple(sorted({hour % 24 for hour in feed.skip_hours}))
     days = tuple(sorted({day for day in feed.skip_days if 0 <= day < 7}))
     hints = Hints(ttl_s=max(feed.ttl_s, 0), skip_hours=hours, skip_days=days)

@@ -163,7 +163,7 @@ def poll_before(history: History, at: datetime) -> datetime | None:
 
 
 def fitted(history: History, peers: bytes = b"") -> History:
-    """The same polls with rate and rhythm estimated anew."""
+    """The same polls with rate and rhythm estimated again."""
     from feedweir.acquire.refresh.rhythm_kernels import fit
 
     times, events, weights, burst = _evidence(history)

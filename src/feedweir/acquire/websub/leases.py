@@ -1,6 +1,7 @@
 """WebSub as a subscriber: hubs that sources name are asked to push, answers checked, leases kept up.
 
-A lease is kept with its source's state. Whenever it is not certain that a hub pushes, the source is polled as usual.
+A lease is kept with its source's state in the catalog. Whenever it is not certain that a hub pushes, the source is
+polled as usual.
 """
 
 from __future__ import annotations
@@ -11,19 +12,19 @@ import secrets
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
+from typing import Any
 from urllib.parse import quote
 
 from feedweir.acquire.fetch.addresses import AddressRule
 from feedweir.acquire.fetch.aiohttp_transport import AiohttpTransport
-from feedweir.acquire.fetch.exchange import Request, Transport
 from feedweir.acquire.fetch.http_rules import Headers
-from feedweir.acquire.refresh.stored_state import SourceMemory
+from feedweir.acquire.fetch.transport import Request, Transport
+from feedweir.acquire.refresh.source_state import SourceMemory, SourceState, saved, state_of
 from feedweir.acquire.websub import subscriber as websub
-from feedweir.acquire.websub.lease_records import lease_of, leased
 from feedweir.acquire.websub.subscriber import Hub, HubReply, Lease, LeaseStatus, NamedBy
-from feedweir.catalog import Catalog
+from feedweir.catalog import Catalog, FetchState, SourceRecord
 from feedweir.logs.landing import LandingLog
 
 _log = logging.getLogger(__name__)
@@ -81,7 +82,7 @@ class Leases:
         self._change(hubs, with_hub)
 
     def check_silence(self, polls: Mapping[str, datetime]) -> None:
-        """Stop trusting hubs that did not push what a poll found; `polls` says when the poll before it was."""
+        """Stop trusting hubs that did not push what a poll found; `polls` has the time of the poll before."""
         now = self._clock()
 
         def judged(source: str, lease: Lease | None) -> Lease | None:
@@ -118,7 +119,7 @@ class Leases:
         return any(websub.is_due(lease, now) for lease in held) or bool(held and is_time)
 
     async def tend(self, transport: Transport | None = None) -> int:
-        """Ask hubs for leases that are wanted or about to end; how many were asked."""
+        """Request leases that are missing or about to end; returns how many."""
         self.release()
         now = self._clock()
         due = [lease for _, lease in sorted(self._leases.items()) if websub.is_due(lease, now)]
@@ -231,3 +232,68 @@ async def _sent(request: Request, transport: Transport) -> int:
             return await websub.send(request, transport)
     except TimeoutError:
         return 0
+
+
+_TIMES = ("expires_at", "next_at", "pushed_at")
+
+
+def leased(record: SourceRecord, lease: Lease, now: datetime) -> FetchState:
+    """The state of a source with its lease, and polled as rarely as the lease allows."""
+    kept = saved(record, _pushed(state_of(record), websub.pushed_until(lease, now), now))
+    return replace(kept, lease=_plain(lease))
+
+
+def _pushed(state: SourceState, until: datetime | None, now: datetime) -> SourceState:
+    """The state of a source that a hub pushes until then. When the push begins or ends, one more poll finds what the
+    hub did not push."""
+    was_pushed = state.pushed_until is not None and state.pushed_until > now
+    if was_pushed == (until is not None):
+        return replace(state, pushed_until=until)
+    soon = state.next_at if state.failures else min(state.next_at, max(state.not_before or now, now))
+    since = now if until is not None else state.pushed_since
+    return replace(state, pushed_until=until, pushed_since=since, next_at=soon)
+
+
+def lease_of(record: SourceRecord) -> Lease | None:
+    """The lease that `leased` stored."""
+    value = record.state.lease
+    if not value:
+        return None
+    times = {name: datetime.fromisoformat(value[name]) if value.get(name) else None for name in _TIMES}
+    return Lease(
+        **{
+            **value,
+            **times,
+            "hub": Hub(**value["hub"]),
+            "status": LeaseStatus[value["status"]],
+            "source": record.name,
+        }
+    )
+
+
+def with_hub(record: SourceRecord, url: str) -> FetchState:
+    """The state of a source whose hub is set by hand; an empty address leaves it to the source again, and its lease is
+    given up."""
+    return replace(record.state, hub=url, lease=record.state.lease if url else {})
+
+
+def hub_by_hand(record: SourceRecord) -> Hub | None:
+    """The hub that `with_hub` set, where the source is known by its address."""
+    url = record.state.hub
+    return Hub(url=url, topic=record.state.url) if url else None
+
+
+def hubs_in(descriptions: Mapping[str, Mapping[str, Any]], urls: Mapping[str, str]) -> dict[str, Hub]:
+    """By source the hub that its document names."""
+    return {
+        source: Hub(url=str(about["hub"]), topic=str(about.get("self_link") or urls.get(source, "")))
+        for source, about in descriptions.items()
+        if about.get("hub")
+    }
+
+
+def _plain(lease: Lease) -> dict[str, Any]:
+    value = asdict(lease)
+    for name in _TIMES:
+        value[name] = value[name].isoformat() if value[name] else None
+    return {**value, "status": lease.status.name}

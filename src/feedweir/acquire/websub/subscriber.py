@@ -1,6 +1,6 @@
 """WebSub as a subscriber: leases, verification, signatures, and when to fall back to polling.
 
-Values and pure functions; whoever runs the HTTP server hands requests in and sends the requests that come out.
+Values and pure functions: the HTTP server passes requests in, and sends the requests that are returned.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 from enum import Enum, IntEnum
 from urllib.parse import urlencode
 
-from feedweir.acquire.fetch.exchange import Request, Transport, TransportError
 from feedweir.acquire.fetch.http_rules import Headers, all_values
+from feedweir.acquire.fetch.transport import Request, Transport, TransportError
 from feedweir.logs.landing import Landed
 
 DEFAULT_LEASE_S = 10 * 86_400
@@ -72,7 +72,7 @@ class Lease:
     is_from_headers: bool = False
     """Headers name the hub; the document's counts only where headers name none."""
     is_set: bool = False
-    """Somebody set the hub by hand: what the source says is ignored."""
+    """An operator set the hub; the one that the source names is ignored."""
     pushed_at: datetime | None = None
     """When the hub last pushed something."""
     silences: int = 0
@@ -95,7 +95,7 @@ def new_lease(
     secrets: Callable[[int], str],
     named_by: NamedBy = NamedBy.DOCUMENT,
 ) -> Lease:
-    """A lease to be asked for. `secrets(n)` gives n bytes of randomness as text (`secrets.token_urlsafe`)."""
+    """A lease to be requested. `secrets(n)` gives n bytes of randomness as text (`secrets.token_urlsafe`)."""
     lease = Lease(source=source, hub=hub, token=secrets(24), secret=secrets(32), next_at=now)
     return _named(lease, named_by)
 

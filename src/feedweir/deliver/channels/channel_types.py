@@ -1,4 +1,4 @@
-"""What a channel says of itself: each module of this folder that is named in `channel_kinds` has a `CHANNEL`."""
+"""What a channel declares: each module of this folder that is named in `channel_kinds` has a `CHANNEL`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ChannelType:
     new_secret: Callable[[], str] | None = None
     """Makes a secret for a subscription whose statement gives none."""
     when_gone: Literal["paused", "dropped"] = "paused"
-    """What becomes of a subscription whose receiver says that it is gone for good."""
+    """What happens to a subscription whose receiver is permanently gone."""
 
 
 @cache

@@ -24,7 +24,7 @@ from feedweir.errors import DeliveryError
 _AT_ONCE = 2
 _MAX_REASON = 300
 _PATIENCE_S = 20.0
-"""The longest wait for a response, whatever the address asks for (`rto=…`): others need the thread."""
+"""The longest wait for a response, even if the address asks for more (`rto=…`): others need the thread."""
 
 Notify: TypeAlias = Callable[[str, str, str], bool]
 """(service URL, title, text) → whether the service accepted it."""

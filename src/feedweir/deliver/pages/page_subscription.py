@@ -25,7 +25,7 @@ class SubscriptionView:
     channel: str
     target: str
     schedule: str = ""
-    """In the words of a statement; empty is at once."""
+    """The schedule as a statement writes it; empty for immediate delivery."""
     status: Status = "active"
     statement: str = ""
     created: datetime

@@ -74,7 +74,7 @@ class FeedView:
     before: int = 0
     """The number that the entries of an older page come before; 0 for the newest page."""
     limit: int = 0
-    """How many entries were asked for; 0 is the usual length of a page."""
+    """How many entries were requested; 0 for the usual page length."""
     older: int = 0
     """The number that the entries of the next older page come before; 0 if this is the oldest."""
     archive: int = 0

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 from feedweir.schedules import QuietHours, RateCap, Schedule, next_time
 
 _ROUNDS = 1_000
-"""How often to search on when one restriction ends only for another to begin; then the next decision goes on."""
+"""How often to search further when one restriction ends just as another begins; after that, the next decision
+continues."""
 _MINUTE = timedelta(minutes=1)
 
 

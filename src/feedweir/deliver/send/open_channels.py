@@ -38,7 +38,7 @@ class SendingOptions:
     """Signs the links in messages; without it they have none."""
     posts_per_host: int = 8
     retries: Mapping[str, RetryPolicy] | None = None
-    """By channel, when a failed delivery is tried again; None is what each channel says."""
+    """When a failed delivery is tried again, by channel; None for each channel's default."""
     sender: SenderOptions = field(default_factory=SenderOptions)
 
 

@@ -1,4 +1,5 @@
-"""How long deliveries are kept: old ones leave the outbox and the delivery log, but are never sent again."""
+"""How long deliveries are stored: old ones are removed from the outbox and the delivery log, and are still never sent
+again."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class Destination:
 
     subscription: int
     target: str
-    """A mail address, a URL, a path: whatever the channel needs."""
+    """A mail address, a URL or a path, as the channel requires."""
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     address: Address = field(default_factory=Address)
     """The public address of this installation, for links back."""

@@ -313,7 +313,7 @@ def _key_in_parcel(entry: Entry) -> str:
 def _rhythm_while_sending(
     rhythm: Rhythm, parcels: Sequence[ClaimedParcel], until: datetime, has_more: bool
 ) -> Rhythm:
-    """Due again when our lease ends; entries that arrive meanwhile are looked at when these parcels are settled."""
+    """Due again when our lease ends; entries that arrive meanwhile are considered when these parcels are settled."""
     recorded = tuple(
         RecordedParcel(each.key, each.made_at, tuple(entry.id for entry in each.entries)) for each in parcels
     )

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Protocol
 
-from feedweir.acquire.fetch.exchange import Reason, Request, Transport, TransportError
 from feedweir.acquire.fetch.http_rules import wire_url
+from feedweir.acquire.fetch.transport import Reason, Request, Transport, TransportError
 from feedweir.errors import DeliveryError
 
 _EXCERPT = 200

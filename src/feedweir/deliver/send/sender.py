@@ -170,7 +170,7 @@ class Sender:
         try:
             await asyncio.to_thread(self._parcels.release, parcels, self._clock())
         except Exception:  # what is on its way must still be settled
-            _log.exception("%d parcels come free when their lease ends", len(parcels))
+            _log.exception("%d parcels can be sent by others when their lease ends", len(parcels))
 
     # Claiming
 

@@ -33,7 +33,7 @@ _AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Derived:
+class DerivedSource:
     """A source that is made from a feed, with or without a stylesheet."""
 
     source: str
@@ -60,7 +60,7 @@ class Materialiser:
         self._transformer = Transformer()
         self._feed_views = FeedViews(catalog, store)
         self._clock = clock
-        self._derived: tuple[int, tuple[Derived, ...]] = (-1, ())
+        self._derived: tuple[int, tuple[DerivedSource, ...]] = (-1, ())
 
     def land(self, manifest: Manifest) -> int:
         """Land the documents that result from a published batch; returns how many.
@@ -79,7 +79,7 @@ class Materialiser:
     def close(self) -> None:
         self._transformer.close()
 
-    def _derived_of(self, version: int) -> tuple[Derived, ...]:
+    def _derived_of(self, version: int) -> tuple[DerivedSource, ...]:
         if self._derived[0] != version:
             self._derived = (version, tuple(derived_sources(self._catalog, version)))
         return self._derived[1]
@@ -93,7 +93,7 @@ class Materialiser:
         newest_first = tuple(entry for key in sorted(entries, reverse=True) for entry in entries[key])
         return replace(self._feed_views.with_id(feed_id), entries=newest_first)
 
-    def _is_costly(self, derived: Derived) -> bool:
+    def _is_costly(self, derived: DerivedSource) -> bool:
         if not derived.stylesheet:
             return False
         try:
@@ -101,7 +101,7 @@ class Materialiser:
         except DeliveryError:
             return False
 
-    def _documents(self, some: Sequence[Derived], manifest: Manifest, until: float) -> Iterator[Landed]:
+    def _documents(self, some: Sequence[DerivedSource], manifest: Manifest, until: float) -> Iterator[Landed]:
         """All are started before the first is awaited: a slow stylesheet does not delay the others."""
         views = [(derived, self._view(derived.feed_id, manifest)) for derived in some]
         begun = [
@@ -134,7 +134,7 @@ class Materialiser:
                 id_path=derived.id_path,
             )
 
-    def _begun(self, derived: Derived, view: FeedView) -> Future[Transformed]:
+    def _begun(self, derived: DerivedSource, view: FeedView) -> Future[Transformed]:
         begun: Future[Transformed] = Future()
         try:
             if derived.stylesheet:
@@ -153,8 +153,8 @@ class Materialiser:
 
 def _out_of_time() -> DeliveryError:
     return DeliveryError(
-        f"items of a batch are missing: all stylesheets of sources together took more than {TOGETHER_S:.0f} "
-        "seconds for it",
+        f"items of a batch were left out: the stylesheets of all sources together took more than "
+        f"{TOGETHER_S:.0f} seconds",
         hint="make the slow stylesheets faster, or drop the sources that use them",
     )
 
@@ -166,7 +166,7 @@ def _reads_itself(source: str) -> DeliveryError:
     )
 
 
-def derived_sources(catalog: Catalog, version: int) -> Iterator[Derived]:
+def derived_sources(catalog: Catalog, version: int) -> Iterator[DerivedSource]:
     """The sources as of a version that are made from other feeds; of the definitions only theirs are read."""
     with catalog.snapshot():
         sources = catalog.feeds.sources_unlike(version, FETCHED)
@@ -176,4 +176,4 @@ def derived_sources(catalog: Catalog, version: int) -> Iterator[Derived]:
         }
     for source, feed, stylesheet in made:
         if feed in ids:
-            yield Derived(source.name, ids[feed], stylesheet, id_path_of_source(source.statement))
+            yield DerivedSource(source.name, ids[feed], stylesheet, id_path_of_source(source.statement))

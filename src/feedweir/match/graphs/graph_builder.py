@@ -10,18 +10,15 @@ from itertools import pairwise
 import numpy as np
 
 from feedweir.match.arrays import Array, frozen, starts_of
+from feedweir.match.graphs.compared_values import OPS, Axes, microseconds, type_of
 from feedweir.match.graphs.graph_forms import about, compared_value, is_compared
 from feedweir.match.graphs.graph_set import (
     IRIS,
     LITERALS,
     NUMBERS,
-    OPS,
     TEXTS,
-    Axes,
     Constants,
     GraphSet,
-    microseconds,
-    type_of,
 )
 from feedweir.match.graphs.join_kernels import MOMENT, NUMBER, TEXT, TIME, Shapes
 from feedweir.match.graphs.triple_kernels import (
@@ -33,6 +30,7 @@ from feedweir.match.graphs.triple_kernels import (
     SAME_SP,
     Atoms,
     Names,
+    atom_keys,
     fill_atoms,
 )
 from feedweir.match.words.dictionary import dictionary_of
@@ -265,16 +263,12 @@ def _names(constants: Constants, n_strings: int) -> Names:
 
 
 def _atoms(draft: _Draft, renamed: Array) -> tuple[Atoms, Array]:
-    keys = np.array(list(draft.atoms), np.int64).reshape(-1, 4)
-    names = np.append(renamed, -1).astype(np.int32)  # the last is for open places
-    subjects, predicates, objects = (frozen(names[keys[:, place]].copy()) for place in range(3))
-    masks = frozen(keys[:, 3].astype(np.int8))
-    size = 16
-    while size < 2 * len(keys):
-        size *= 2
-    slots = np.full(size, -1, np.int32)
-    fill_atoms(Atoms(slots, subjects, predicates, objects, masks))
-    return Atoms(frozen(slots), subjects, predicates, objects, masks), frozen(np.unique(masks))
+    parts = np.array(list(draft.atoms), np.int64).reshape(-1, 4)
+    names = np.append(renamed, -1).astype(np.int64)  # the last is for open places
+    keys = frozen(atom_keys(np.concatenate([names[parts[:, :3]], parts[:, 3:]], axis=1)))
+    slots = np.full(2 * len(keys) + 2, -1, np.int32)
+    fill_atoms(Atoms(slots, keys))
+    return Atoms(frozen(slots), keys), frozen(np.unique(parts[:, 3]).astype(np.int8))
 
 
 # Shapes

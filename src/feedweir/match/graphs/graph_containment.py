@@ -17,6 +17,7 @@ import numpy as np
 from feedweir.items.rdf_values import STRING
 from feedweir.items.triples import Node
 from feedweir.match.arrays import Array, frozen, ranges_of
+from feedweir.match.graphs.compared_values import places_among
 from feedweir.match.graphs.graph_builder import compile_graphs
 from feedweir.match.graphs.graph_forms import (
     about,
@@ -33,12 +34,12 @@ from feedweir.match.graphs.graph_set import (
     GraphSet,
     Hits,
     Places,
-    places_among,
 )
+from feedweir.match.graphs.graph_wording import pattern_of
 from feedweir.match.graphs.join_kernels import AT_LEAST, AT_MOST, EQUAL, LESS, MOMENT, MORE, NUMBER, TEXT
 from feedweir.match.graphs.part_users import PartUsers
 from feedweir.match.graphs.triple_batches import TripleBatch
-from feedweir.match.graphs.triple_kernels import BLANK, IRI, LITERAL, Terms
+from feedweir.match.graphs.triple_kernels import BLANK, IRI, LITERAL, Terms, constants_of_atoms
 from feedweir.match.meaning.term_tests import keeps
 from feedweir.match.words.dictionary import entries_of_strings, string_at
 from feedweir.plan.predicates import (
@@ -128,13 +129,13 @@ def frozen_patterns(index: PatternIndex) -> FrozenPatterns:
     n_constants = len(graphs.constants.kinds)
     first_variable = n_constants + np.concatenate([[0], np.cumsum(counts)])
     atom = shapes.atoms[at].astype(np.int64)
-    is_condition = atom >= len(atoms.masks)
+    is_condition = atom >= len(atoms.keys)
     if is_condition.any():
         bases = np.array([base for base, _ in graphs.conditions], np.int64)
-        atom[is_condition] = bases[atom[is_condition] - len(atoms.masks)]
+        atom[is_condition] = bases[atom[is_condition] - len(atoms.keys)]
     owner = np.repeat(np.arange(len(parts)), lengths)
     variables = shapes.variables[at].astype(np.int64)
-    constants = np.stack([atoms.subjects[atom], atoms.predicates[atom], atoms.objects[atom]], axis=1)
+    constants = constants_of_atoms(atoms.keys[atom])
     triples = np.where(variables >= 0, first_variable[owner][:, None] + variables, constants)
     is_several = (variables < 0) & np.isin(np.append(graphs.constants.kinds, -1)[constants], (TEXTS, NUMBERS))
     own = constants[is_several]
@@ -223,7 +224,7 @@ def _with_conditions(graphs: GraphSet, ice: FrozenPatterns, batch: TripleBatch, 
             return False
         if term not in held:
             variable = term - len(ice.graphs.constants.kinds)
-            pattern = ice.graphs.pattern(int(ice.parts[variable]))
+            pattern = pattern_of(ice.graphs, int(ice.parts[variable]))
             name = str(ice.variables[variable])
             held[term] = [one for one in pattern.constraints if about(one, name) == one]
         return implied(test, held[term])

@@ -16,6 +16,7 @@ from feedweir.match.formula import Formula
 from feedweir.match.graphs.graph_builder import compile_graphs
 from feedweir.match.graphs.graph_forms import Graph, Undecided, graph_formula
 from feedweir.match.graphs.graph_set import GraphSet
+from feedweir.match.graphs.graph_wording import text_at
 from feedweir.match.graphs.triple_batches import triples_in
 from feedweir.plan.predicates import GraphPattern
 from feedweir.plan.taxonomies import in_taxonomy
@@ -78,7 +79,7 @@ class GraphAtoms:
         for atoms, text in ((self.found, "graph"), (self.undecided, "undecided graph")):
             places = np.flatnonzero(atoms == atom)
             if len(places):
-                return f"{text} {self.graphs.text_at(int(places[0]))}"
+                return f"{text} {text_at(self.graphs, int(places[0]))}"
         return None
 
     def _read_rows(self, items: Batch) -> Array:

@@ -9,28 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from functools import cached_property, lru_cache
+from functools import cached_property
 from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from feedweir.items.rdf_values import STRING, XSD, moment_of, number_of
 from feedweir.items.triples import Node, Statement
 from feedweir.match.arrays import Array, frozen
-from feedweir.match.graphs.graph_forms import about
+from feedweir.match.graphs.compared_values import Axes, numbers_of, placed, type_of
 from feedweir.match.graphs.join_kernels import (
-    AT_LEAST,
-    AT_MOST,
-    EQUAL,
-    LESS,
     MOMENT,
-    MORE,
     NUMBER,
     TEXT,
-    TIME,
-    UNEQUAL,
     Facts,
     Room,
     Shapes,
@@ -46,31 +37,15 @@ from feedweir.match.graphs.triple_kernels import (
     hits_of_rows,
     names_of_terms,
     places_of_texts,
-    plain_numbers,
 )
 from feedweir.match.meaning.term_tests import keeps
-from feedweir.match.words.dictionary import string_at
 from feedweir.match.words.dictionary_kernels import Dictionary
 from feedweir.plan.predicate_wire import predicate_from_json, predicate_to_json
 from feedweir.plan.predicates import (
-    AllConstraints,
-    AnyConstraint,
-    Constant,
-    Constraint,
     GraphConstraint,
     GraphPattern,
-    GraphTerm,
-    Iri,
-    RdfLiteral,
-    Triple,
-    Variable,
 )
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-OPS = {"=": EQUAL, "!=": UNEQUAL, "<": LESS, "<=": AT_MOST, ">": MORE, ">=": AT_LEAST}
-_OP_NAMES = {code: op for op, code in OPS.items()}
-_SHORT = 64
 _PREDICATES_KEPT = 10_000
 _LAST_ROW = 2**31 - 1
 IRIS, TEXTS, LITERALS, NUMBERS = 0, 1, 2, 3
@@ -80,15 +55,6 @@ Hits = tuple[Array, Array, Array]
 """(where those of each row begin, atoms, triples)."""
 Places = tuple[Array, Array, Array]
 """By kind of value and term the place among all values of the kind, -1 for none."""
-
-
-class Axes(NamedTuple):
-    """All values that are compared, by kind, in order: numbers, texts one after the other, times in microseconds."""
-
-    numbers: Any
-    text: Any
-    text_starts: Any
-    times: Any
 
 
 class Constants(NamedTuple):
@@ -114,7 +80,6 @@ class _Workroom:
         if room is None or self.next_row + n_rows >= _LAST_ROW:
             room = Room(
                 np.full(n_atoms, -1, np.int32),
-                np.zeros(n_atoms, np.int32),
                 np.full(n_terms, -1, np.int32),
                 np.full(n_parts, -1, np.int32),
             )
@@ -191,16 +156,6 @@ class GraphSet:
             int(tried),
         )
 
-    def pattern_at(self, number: int) -> GraphPattern | None:
-        """The part that is reported under a number, as it was compiled."""
-        places = np.flatnonzero(self.part_numbers == number)
-        return self.pattern(int(places[0])) if len(places) else None
-
-    def text_at(self, number: int) -> str:
-        """That part as people write it."""
-        pattern = self.pattern_at(number)
-        return "" if pattern is None else written_pattern(pattern)
-
     def wants(self, predicate: str) -> bool:
         """Whether any atom can be satisfied by triples with a predicate."""
         if predicate not in self._wanted:
@@ -209,7 +164,7 @@ class GraphSet:
             statement = Statement(Node("blank", ""), Node("iri", predicate), Node("blank", ""))
             _, names = self.names_of(batch_of_statements([[statement]]))
             has_open = bool((self.masks & IN_PREDICATE == 0).any())
-            self._wanted[predicate] = has_open or bool(np.isin(names, self.atoms.predicates).any())
+            self._wanted[predicate] = has_open or bool(np.isin(names, self.atoms.keys[:, 1]).any())
         return self._wanted[predicate]
 
     @cached_property
@@ -232,7 +187,7 @@ class GraphSet:
         return frozen(name_ptr), frozen(found[:count])
 
     def _with_numbers(self, batch: TripleBatch, name_ptr: Array, names: Array) -> tuple[Array, Array]:
-        values = self._numbers_of(batch, np.arange(batch.n_terms, dtype=np.int32))
+        values = numbers_of(batch, np.arange(batch.n_terms, dtype=np.int32))
         found = self.names_of_numbers(values)
         terms = np.flatnonzero(found >= 0)
         joined = np.insert(names, name_ptr[terms + 1], found[terms].astype(np.int32))
@@ -254,15 +209,6 @@ class GraphSet:
         places = np.empty(len(chosen), np.int32)
         places_of_texts(terms, frozen(chosen.astype(np.int32)), self.axes.text, self.axes.text_starts, places)
         return places
-
-    def _numbers_of(self, batch: TripleBatch, chosen: Array) -> Array:
-        """The values of terms as numbers, NaN for what is none."""
-        values = np.empty(len(chosen), np.float64)
-        plain_numbers(batch.terms, frozen(chosen), values)
-        for place in np.flatnonzero(np.isinf(values)).tolist():
-            number = number_of(batch.node(int(chosen[place])))
-            values[place] = np.nan if number is None else number
-        return values
 
     # Hits
 
@@ -302,7 +248,7 @@ class GraphSet:
                 if all(
                     is_kept(test, int(columns[place][triple])) for place, test in self.conditions[number][1]
                 ):
-                    more.append((int(rows[hit]), len(self.atoms.masks) + number, triple))
+                    more.append((int(rows[hit]), len(self.atoms.keys) + number, triple))
         if not more:
             return hit_ptr, hit_atoms, hit_triples
         added = np.array(more, np.int64)
@@ -342,74 +288,8 @@ class GraphSet:
                 for place, column in enumerate((batch.subjects, batch.predicates, batch.objects))
             ]
             chosen = np.unique(np.concatenate(terms))
-            found[kind][chosen] = self._placed(kind, batch, chosen)
+            found[kind][chosen] = placed(self.axes, kind, batch, chosen)
         return frozen(found[NUMBER]), frozen(found[TEXT]), frozen(found[MOMENT])
-
-    def _placed(self, kind: int, batch: TripleBatch, chosen: Array) -> Array:
-        if kind == TEXT:
-            places = np.empty(len(chosen), np.int32)
-            places_of_texts(batch.terms, frozen(chosen), self.axes.text, self.axes.text_starts, places)
-            return places
-        if kind == NUMBER:
-            return places_among(self.axes.numbers, self._numbers_of(batch, chosen))
-        times = np.full(len(chosen), np.nan)
-        for place in np.flatnonzero(_may_be_times(batch.terms, chosen)).tolist():
-            moment = _epoch_us(batch.node(int(chosen[place])))
-            if moment is not None:
-                times[place] = moment
-        return places_among(self.axes.times, times)
-
-    # Back to patterns
-
-    def pattern(self, part: int) -> GraphPattern:
-        shapes = self.shapes
-        shape = int(np.searchsorted(shapes.parts, part, side="right")) - 1
-        rank, count = part - int(shapes.parts[shape]), int(shapes.parts[shape + 1] - shapes.parts[shape])
-        triples: dict[Triple, None] = {}
-        held: list[GraphConstraint] = []
-        for at in range(int(shapes.starts[shape]), int(shapes.starts[shape + 1])):
-            atom, variables = int(shapes.atoms[at]), shapes.variables[at].tolist()
-            if atom >= len(self.atoms.masks):
-                atom, tests = self.conditions[atom - len(self.atoms.masks)]
-                held += [about(self.tests[test], str(variables[place])) for place, test in tests]
-            constants = (self.atoms.subjects[atom], self.atoms.predicates[atom], self.atoms.objects[atom])
-            terms = (
-                Variable(str(v)) if v >= 0 else self._constant(int(c))
-                for v, c in zip(variables, constants, strict=True)
-            )
-            triples[Triple(*terms)] = None
-        for slot in range(int(shapes.slots[shape]), int(shapes.slots[shape + 1])):
-            column = int(shapes.slot_columns[slot])
-            kind = int(shapes.slot_kinds[slot])
-            held.append(
-                Constraint(
-                    str(shapes.slot_variables[slot]),
-                    _OP_NAMES[int(shapes.slot_ops[slot])],  # type: ignore[arg-type]
-                    self._value(
-                        kind, int(shapes.places[column + (count if kind == TIME else 0) + rank]) // 2
-                    ),
-                )
-            )
-        return GraphPattern(tuple(triples), tuple(held))
-
-    def _constant(self, number: int) -> GraphTerm:
-        kind, entry = int(self.constants.kinds[number]), int(self.constants.entries[number])
-        if kind == NUMBERS:
-            return Constant(float(self.number_names[entry]))
-        text = string_at(self.dictionary, entry)
-        if kind == LITERALS:
-            number = int(self.constants.types[number])
-            return RdfLiteral(text, *next(pair for pair, n in self.literal_types.items() if n == number))
-        return Iri(text) if kind == IRIS else Constant(text)
-
-    def _value(self, kind: int, place: int) -> str | float | RdfLiteral:
-        if kind == NUMBER:
-            return float(self.axes.numbers[place])
-        if kind == MOMENT:
-            moment = _EPOCH + int(self.axes.times[place]) * _MICROSECOND
-            return RdfLiteral(moment.isoformat(), f"{XSD}dateTime")
-        start, stop = self.axes.text_starts[place : place + 2].tolist()
-        return bytes(self.axes.text[start:stop]).decode("utf-8", "surrogatepass")
 
     # On disk
 
@@ -461,77 +341,3 @@ class GraphMatches:
     undecided_rows: Array
     undecided_parts: Array
     tried: int
-
-
-def places_among(values: Array, found: Array) -> Array:
-    """2 i + 1 for the i-th value, 2 i for what lies just before it, -1 for NaN."""
-    places = np.searchsorted(values, found)
-    is_there = np.append(values, np.nan)[np.minimum(places, len(values))] == found
-    return np.where(np.isnan(found), -1, 2 * places + is_there).astype(np.int32)
-
-
-def _may_be_times(terms: Terms, chosen: Array) -> Array:
-    """Literals that begin with a digit and have a type or are long enough."""
-    is_long = terms.lengths[chosen] >= len("2026-06-01")
-    found: Array = (terms.kinds[chosen] == LITERAL) & (is_long | (terms.types[chosen] != 0))
-    found[found] = terms.lengths[chosen[found]] > 0
-    firsts = terms.text[terms.starts[chosen[found]]]
-    found[found] = (firsts >= ord("0")) & (firsts <= ord("9"))
-    return found
-
-
-def _epoch_us(node: Node) -> int | None:
-    return _kept_epoch_us(node) if len(node.value) < _SHORT else _epoch_us_of(node)
-
-
-@lru_cache(maxsize=65536)
-def _kept_epoch_us(node: Node) -> int | None:
-    return _epoch_us_of(node)
-
-
-def type_of(datatype: str, language: str) -> tuple[str, str]:
-    """The type of a literal as its language, or as the IRI that texts have, too."""
-    return ("", language) if language else (datatype or STRING, "")
-
-
-def _epoch_us_of(node: Node) -> int | None:
-    moment = moment_of(node)
-    return None if moment is None else microseconds(moment)
-
-
-def microseconds(moment: Any) -> int:
-    """A moment as a number that is compared."""
-    return (moment - _EPOCH) // _MICROSECOND  # type: ignore[no-any-return]
-
-
-def written_pattern(pattern: GraphPattern) -> str:
-    """A pattern in few words, for explanations."""
-    triples = [
-        f"({', '.join(map(_written, (one.subject, one.predicate, one.object)))})" for one in pattern.triples
-    ]
-    held = [_constraint(one) for one in pattern.constraints]
-    return " ".join(triples) + (f" such that {' and '.join(held)}" if held else "")
-
-
-def _constraint(one: GraphConstraint) -> str:
-    match one:
-        case AllConstraints(parts):
-            return f"({' and '.join(map(_constraint, parts))})"
-        case AnyConstraint(parts):
-            return f"({' or '.join(map(_constraint, parts))})"
-        case _:
-            value = one.value if isinstance(one.value, str | float | int) else _written(one.value)
-            asked = " ".join(filter(None, ("not" if one.is_negated else "", one.part, one.op)))
-            return f"?{one.variable} {asked} {value!r}"
-
-
-def _written(term: GraphTerm) -> str:
-    match term:
-        case Variable(name):
-            return f"?{name}"
-        case Iri(iri):
-            return f"<{iri}>"
-        case Constant(value):
-            return repr(value)
-        case _:
-            return str(term)

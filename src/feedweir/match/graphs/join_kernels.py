@@ -9,8 +9,9 @@ variables  x? ?y …                     what stands in the open places of each 
    orders  1  0  2                 …   by slot the parts in the order of those places
 
 For each row all shapes whose atoms are there are joined once, and their parts found by what variables were bound to.
-Variables that hang together as a tree are decided by semi-joins: each leaf tells its neighbour which of its values
-remain. Only what goes in circles, and what compares several variables, is searched.
+Most shapes leave nothing to choose: each triple has one fact that fits. Of the others, variables that hang together as
+a tree are decided by semi-joins: each leaf tells its neighbour which of its values remain. Only what goes in circles,
+and what compares several variables, is searched.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import uintp
 
 from feedweir.kernels import njit
 
 NUMBER, TEXT, MOMENT, TIME = 0, 1, 2, 3
 """What terms are compared as; a time that is written as a text is a text to whatever is no time."""
 EQUAL, UNEQUAL, LESS, AT_MOST, MORE, AT_LEAST = 0, 1, 2, 3, 4, 5
+NO, YES, UNDECIDED = 0, 1, 2
 MAX_STEPS = 200_000
 """What searching for one shape in one item may take; what it would take more is left undecided."""
 _MOST_LEFT = 1 << 22
@@ -72,16 +75,15 @@ class Facts(NamedTuple):
 
 
 class Room(NamedTuple):
-    """What one row needs: by atom its first hit and how many; by term its number in the row; by part the last row."""
+    """What one row needs: by atom its first hit; by term its number in the row; by part the last row."""
 
     heads: Any
-    sizes: Any
     local: Any
     last_row: Any
 
 
 class Work(NamedTuple):
-    """What deciding a tree of variables needs, kept from shape to shape."""
+    """What joining needs, kept from shape to shape: what variables are bound to, and for trees of them all else."""
 
     left: Any
     asked: Any
@@ -89,6 +91,7 @@ class Work(NamedTuple):
     above: Any
     edges: Any
     values: Any
+    bound: Any
 
 
 class Row(NamedTuple):
@@ -119,6 +122,7 @@ def find_parts(facts, shapes, room, first_row):  # type: ignore[no-untyped-def]
     triples = np.empty((most, 3), np.int32)
     terms = np.empty(3 * most, np.int32)
     follows = np.empty(most, np.int32)
+    waiting = np.empty(64, np.int32)
     for number in range(n_rows):
         # 1. hits by atom, in the order of the triples
         start, stop = facts.hit_ptr[number], facts.hit_ptr[number + 1]
@@ -128,11 +132,11 @@ def find_parts(facts, shapes, room, first_row):  # type: ignore[no-untyped-def]
             a = facts.hit_atoms[h]
             follows[h - start] = room.heads[a]
             room.heads[a] = h - start
-            room.sizes[a] += 1
         # 2. terms numbered from 0
         n_terms = _renumbered(facts, number, room.local, triples, terms)
         row = Row(number, first_row + number, triples, terms, n_terms, follows)
         # 3. shapes by their rarest atoms
+        n_waiting = 0
         for h in range(start, stop):
             a = facts.hit_atoms[h]
             if room.heads[a] != h - start:
@@ -154,14 +158,33 @@ def find_parts(facts, shapes, room, first_row):  # type: ignore[no-untyped-def]
                 if depth < length:
                     continue
                 n_tried += 1
-                if n + 2 * (shapes.parts[shape + 1] - shapes.parts[shape]) >= len(rows):
-                    size = 2 * (n + 2 * (shapes.parts[shape + 1] - shapes.parts[shape])) + 2
-                    rows, found = _longer(rows, size), _longer(found, size)
-                n = _joined(shape, facts, shapes, room, row, work, start, rows, found, n)
-        # 4. room for the next row
+                k = np.int64(shapes.counts[shape])
+                is_single = shapes.slots[shape + 1] == shapes.slots[shape]
+                decided = YES
+                if is_single and k and length > 1:
+                    decided = _forced(
+                        at, length, k, shapes.atoms, shapes.variables, room.heads, follows, facts.hit_triples,
+                        start, facts.row_ptr[number], triples, work.bound,
+                    )  # fmt: skip
+                if not is_single or decided == UNDECIDED:
+                    if n_waiting == len(waiting):
+                        waiting = _longer(waiting, 2 * n_waiting)
+                    waiting[n_waiting] = shape
+                    n_waiting += 1
+                elif decided == YES:
+                    if n == len(rows):
+                        rows, found = _longer(rows, 2 * n), _longer(found, 2 * n)
+                    n = _listed(shapes.parts[shape], row, room, rows, found, n)
+        # 4. those that leave a choice: what they need is not even read where there is none
+        for place in range(n_waiting):
+            shape = waiting[place]
+            size = n + 2 * (shapes.parts[shape + 1] - shapes.parts[shape])
+            if size >= len(rows):
+                rows, found = _longer(rows, 2 * size + 2), _longer(found, 2 * size + 2)
+            n = _chosen(shape, facts, shapes, room, row, work, start, rows, found, n)
+        # 5. room for the next row
         for h in range(start, stop):
             room.heads[facts.hit_atoms[h]] = -1
-            room.sizes[facts.hit_atoms[h]] = 0
     return rows[:n].copy(), found[:n].copy(), n_tried
 
 
@@ -176,6 +199,7 @@ def _work(n_variables, n_triples, most):  # type: ignore[no-untyped-def]
         np.empty(n_variables, np.int32),
         np.empty((1 + 2 * n_triples, 3), np.int32),
         np.empty(3 * most, np.int32),
+        np.empty(n_variables, np.int32),
     )
 
 
@@ -210,43 +234,126 @@ def _term(facts, k, position):  # type: ignore[no-untyped-def]
     return facts.predicates[k] if position == 1 else facts.objects[k]
 
 
-@njit(forceinline=True)
-def _joined(shape, facts, shapes, room, row, work, first_hit, rows, found, n):  # type: ignore[no-untyped-def]
-    """Write the parts of a shape that the row has, all of whose atoms it satisfies."""
+@njit(cache=True)
+def _chosen(shape, facts, shapes, room, row, work, first_hit, rows, found, n):  # type: ignore[no-untyped-def]
+    """Write the parts of a shape that the row has, all of whose atoms it satisfies, where there is a choice of facts,
+    or of parts by what they compare with."""
     at = shapes.starts[shape]
     length = shapes.starts[shape + 1] - at
     k = np.int64(shapes.counts[shape])
-    n_slots = shapes.slots[shape + 1] - shapes.slots[shape]
-    if k == 0 or (length == 1 and n_slots == 0):
-        return _listed(shapes.parts[shape], row, room, rows, found, n)
-    root, is_one = np.int64(-1), True
+    decided = _forced(
+        at, length, k, shapes.atoms, shapes.variables, room.heads, row.follows, facts.hit_triples, first_hit,
+        facts.row_ptr[row.number], row.triples, work.bound,
+    )  # fmt: skip
+    if decided == NO:
+        return n
+    if decided == YES:
+        return _by_values(shape, facts, shapes, room, row, work.bound, rows, found, n)
+    work.bound[:k] = -1
+    if length == 1:
+        h = room.heads[shapes.atoms[at]]
+        while h >= 0:
+            _bind(work.bound, shapes.variables, at, row.triples, _triple(facts, row, first_hit, h))
+            n = _by_values(shape, facts, shapes, room, row, work.bound, rows, found, n)
+            h = row.follows[h]
+        return n
+    root = _compared_variable(shape, shapes)
+    if root < 0 or not _edges(at, length, k, shapes, work.edges):
+        return _searched(shape, facts, shapes, room, row, first_hit, work.bound, rows, found, n)
+    n_values = _reduced(at, length, k, root, facts, shapes, room, row, work, first_hit)
+    if shapes.slots[shape + 1] == shapes.slots[shape]:
+        return _listed(shapes.parts[shape], row, room, rows, found, n) if n_values else n
+    for place in range(n_values):
+        work.bound[root] = work.values[place]
+        n = _by_values(shape, facts, shapes, room, row, work.bound, rows, found, n)
+    return n
+
+
+@njit(inline="always")
+def _compared_variable(shape, shapes):  # type: ignore[no-untyped-def]
+    """The one variable that a shape compares; the first if it compares none, -1 if it compares several."""
+    found = np.int64(-1)
     for slot in range(shapes.slots[shape], shapes.slots[shape + 1]):
         v = np.int64(shapes.slot_variables[slot])
-        if root >= 0 and root != v:
-            is_one = False
-        root = v
-    if root < 0:
-        root = np.int64(0)
-    is_tree = is_one and length > 1 and _edges(at, length, k, shapes, work.edges)
-    n_values = 0
-    if is_tree:
-        n_values = _reduced(at, length, k, root, facts, shapes, room, row, work, first_hit)
-        if n_slots == 0:
-            return _listed(shapes.parts[shape], row, room, rows, found, n) if n_values else n
-    bound = np.full(k, -1, np.int32)
-    if is_tree:
-        for place in range(n_values):
-            bound[root] = work.values[place]
-            n = _by_values(shape, facts, shapes, room, row, bound, rows, found, n)
-        return n
-    if length > 1:
-        return _searched(shape, facts, shapes, room, row, first_hit, bound, rows, found, n)
-    h = room.heads[shapes.atoms[at]]
-    while h >= 0:
-        _bind(bound, shapes.variables, at, row.triples, _triple(facts, row, first_hit, h))
-        n = _by_values(shape, facts, shapes, room, row, bound, rows, found, n)
-        h = row.follows[h]
-    return n
+        if found >= 0 and found != v:
+            return np.int64(-1)
+        found = v
+    return max(found, np.int64(0))
+
+
+# Where nothing is left to choose
+
+
+@njit(cache=True)
+def _forced(  # type: ignore[no-untyped-def]
+    at, length, k, atoms, variables, heads, follows, hit_triples, first_hit, first_triple, triples, bound
+):
+    """Whether the triples can be satisfied together, where at each of them only one fact is left; binds the variables.
+
+    By far the most shapes whose atoms are there are decided so: constants leave most triples one fact, and what those
+    bind leaves the others one. Arrays come by themselves, since numba counts who holds those of tuples.
+    """
+    for v in range(k):
+        bound[v] = -1
+    is_open = False
+    for j in range(at, at + length):
+        a, b, c = variables[j, 0], variables[j, 1], variables[j, 2]
+        if a & b & c < 0:
+            continue  # it has no variable, and is there
+        h = uintp(heads[uintp(atoms[j])])
+        if follows[h] >= 0:
+            is_open = True
+            continue
+        triple = uintp(hit_triples[first_hit + h] - first_triple)
+        if a >= 0 and not _agrees(bound, a, triples[triple, 0]):
+            return NO
+        if b >= 0 and not _agrees(bound, b, triples[triple, 1]):
+            return NO
+        if c >= 0 and not _agrees(bound, c, triples[triple, 2]):
+            return NO
+    if not is_open:
+        return YES
+    for j in range(at, at + length):
+        h = np.int64(heads[atoms[j]])
+        if follows[h] < 0:
+            continue
+        is_bound = True
+        for position in range(3):
+            v = variables[j, position]
+            is_bound &= v < 0 or bound[v] >= 0
+        only = np.int64(-1)
+        while h >= 0:
+            triple_at = np.int64(hit_triples[first_hit + h] - first_triple)
+            h = np.int64(follows[h])
+            if _fits(bound, variables, j, triples, triple_at):
+                if only >= 0:
+                    return UNDECIDED
+                only = triple_at
+                if is_bound:
+                    break
+        if only < 0:
+            return NO
+        _bind(bound, variables, j, triples, only)
+    return YES
+
+
+@njit(inline="always")
+def _agrees(bound, v, x):  # type: ignore[no-untyped-def]
+    """Whether a variable is, or from now on is, bound to a term."""
+    place = uintp(v)
+    if bound[place] < 0:
+        bound[place] = x
+    return bound[place] == x
+
+
+@njit(inline="always")
+def _fits(bound, variables, at, triples, triple):  # type: ignore[no-untyped-def]
+    """Whether a fact has at each place what its variable is bound to."""
+    is_fitting = True
+    for position in range(3):
+        v = variables[at, position]
+        is_fitting &= v < 0 or bound[v] < 0 or bound[v] == triples[triple, position]
+    return is_fitting
 
 
 @njit(inline="always")
@@ -345,6 +452,7 @@ def _reduced(at, length, k, root, facts, shapes, room, row, work, first_hit):  #
     left[:] = 0
     asked, edges = work.asked, work.edges
     asked[:k] = 0
+    # Triples with one variable say which values it can have.
     for j in range(length):
         one, _, n_distinct = _distinct(shapes.variables, at + j)
         if n_distinct == 1:
@@ -358,7 +466,7 @@ def _reduced(at, length, k, root, facts, shapes, room, row, work, first_hit):  #
             if not is_any:
                 return 0
             asked[one] += 1
-    # from the leaves to the root
+    # From the leaves to the root each variable tells the one above which of its values remain.
     if k > 1:
         _outwards(k, root, edges, work.order, work.above)
     for step in range(k - 1, 0, -1):
@@ -431,13 +539,14 @@ def _told_by_all(  # type: ignore[no-untyped-def]
     at, length, first, child, parent, left, asked, edges, facts, shapes, room, row, first_hit
 ):
     """As `_told`, for several triples between the same variables: pairs of values are counted like values."""
-    size, rarest = 1, np.int64(first)
+    size, rarest, least = 1, np.int64(first), np.int64(-1)
     j = np.int64(first)
     while j >= 0:
-        if room.sizes[shapes.atoms[at + j]] < room.sizes[shapes.atoms[at + rarest]]:
-            rarest = j
+        n_facts = _count_facts(shapes.atoms[at + j], room, row)
+        if least < 0 or n_facts < least:
+            rarest, least = j, n_facts
         j = np.int64(edges[1 + length + j, 0])
-    while size < 2 * room.sizes[shapes.atoms[at + rarest]]:
+    while size < 2 * least:
         size *= 2
     keys, counts = np.full(size, -1, np.int64), np.zeros(size, np.int32)
     level = 0
@@ -469,11 +578,22 @@ def _told_by_all(  # type: ignore[no-untyped-def]
         j = following
         if following >= 0:
             following = np.int64(edges[1 + length + following, 0])
+    # Pairs that every triple has.
     is_any = False
     for slot in range(size):
         if keys[slot] >= 0 and counts[slot] == level:
             is_any |= _remains(left, asked, parent, keys[slot] % row.n_terms, row.n_terms)
     return is_any
+
+
+@njit(inline="always")
+def _count_facts(atom, room, row):  # type: ignore[no-untyped-def]
+    n = np.int64(0)
+    h = room.heads[atom]
+    while h >= 0:
+        n += 1
+        h = row.follows[h]
+    return n
 
 
 # What goes in circles
@@ -490,7 +610,7 @@ def _searched(shape, facts, shapes, room, row, first_hit, bound, rows, found, n)
     length = shapes.starts[shape + 1] - at
     first_part, last_part = shapes.parts[shape], shapes.parts[shape + 1]
     is_single = shapes.slots[shape + 1] == shapes.slots[shape]
-    order, chained_by = _search_order(at, length, len(bound), shapes, room)
+    order, chained_by = _search_order(at, length, shapes.counts[shape], shapes, room, row)
     heads, follows = _chains(at, length, order, chained_by, facts, shapes, room, row, first_hit)
     n_before, n_steps = n, 0
     current = np.full(length, -1, np.int32)
@@ -498,6 +618,7 @@ def _searched(shape, facts, shapes, room, row, first_hit, bound, rows, found, n)
     depth = 0
     current[0] = room.heads[shapes.atoms[at + order[0]]]
     while depth >= 0:
+        # Undo what this depth bound, and take its next fact.
         j = at + order[depth]
         for position in range(3):
             if binds[depth] & (1 << position):
@@ -508,6 +629,7 @@ def _searched(shape, facts, shapes, room, row, first_hit, bound, rows, found, n)
             depth -= 1
             continue
         n_steps += 1
+        # Too many steps: all parts that were not found are left to be asked.
         if n_steps > MAX_STEPS:
             for part in range(first_part, last_part):
                 if room.last_row[part] != row.noted_as:
@@ -549,8 +671,11 @@ def _searched(shape, facts, shapes, room, row, first_hit, bound, rows, found, n)
 
 
 @njit(cache=True)
-def _search_order(at, length, k, shapes, room):  # type: ignore[no-untyped-def]
+def _search_order(at, length, k, shapes, room, row):  # type: ignore[no-untyped-def]
     """(triples in the order in which they are tried, the place whose value is bound before, or -1)."""
+    sizes = np.empty(length, np.int64)
+    for j in range(length):
+        sizes[j] = _count_facts(shapes.atoms[at + j], room, row)
     order, chained_by = np.empty(length, np.int32), np.full(length, -1, np.int32)
     is_used, is_bound = np.zeros(length, np.bool_), np.zeros(k, np.bool_)
     for step in range(length):
@@ -562,7 +687,7 @@ def _search_order(at, length, k, shapes, room):  # type: ignore[no-untyped-def]
             for position in range(3):
                 v = shapes.variables[at + j, position]
                 n_bound += v >= 0 and is_bound[v]
-            size = room.sizes[shapes.atoms[at + j]]
+            size = sizes[j]
             if n_bound > best_bound or (n_bound == best_bound and size < best_size):
                 best, best_bound, best_size = j, n_bound, size
         order[step], is_used[best] = best, True
@@ -612,6 +737,7 @@ def _by_values(shape, facts, shapes, room, row, bound, rows, found, n):  # type:
     first, last = shapes.slots[shape], shapes.slots[shape + 1]
     first_part = shapes.parts[shape]
     count = shapes.parts[shape + 1] - first_part
+    # Each slot leaves a range of its order, or all but a range; the smallest is walked.
     best, best_count = first, np.int64(count + 1)
     if count > _FEW:
         for slot in range(first, last):
@@ -632,6 +758,7 @@ def _by_values(shape, facts, shapes, room, row, bound, rows, found, n):  # type:
             part = shapes.orders[column + place]
             if room.last_row[first_part + part] == row.noted_as:
                 continue
+            # The other slots are tested for each part of it.
             is_kept = True
             for slot in range(first, last):
                 if count > _FEW and slot == best:

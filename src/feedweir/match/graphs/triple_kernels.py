@@ -24,7 +24,7 @@ SAME_SO, SAME_SP, SAME_PO = 8, 16, 32
 """The bits of a mask: places with constants, and places that one variable has twice."""
 
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
-_SHIFT = np.uint64(29)
+_SHIFT, _HALF = np.uint64(29), np.uint64(32)
 _SLASH, _HASH, _COLON = np.uint8(0x2F), np.uint8(0x23), np.uint8(0x3A)
 _DIGIT_0, _DIGIT_9, _POINT = np.uint8(0x30), np.uint8(0x39), np.uint8(0x2E)
 _PLUS, _MINUS = np.uint8(0x2B), np.uint8(0x2D)
@@ -55,13 +55,22 @@ class Names(NamedTuple):
 
 
 class Atoms(NamedTuple):
-    """Atoms by their constants; those of a mask that has no place for one have -1 there."""
+    """Atoms by their keys (see `atom_keys`): together, since they are compared together."""
 
     slots: Any
-    subjects: Any
-    predicates: Any
-    objects: Any
-    masks: Any
+    keys: Any
+
+
+def atom_keys(parts: Any) -> Any:
+    """Three numbers for each atom, from its (subject, predicate, object, mask), with -1 in open places: the third has
+    the object, and what else the mask says, which places are the same."""
+    third = (parts[:, 2] + 1) * 8 + (parts[:, 3] >> 3)
+    return np.stack([parts[:, 0], parts[:, 1], third], axis=1).astype(np.int32)
+
+
+def constants_of_atoms(keys: Any) -> Any:
+    """The constants of atoms by place, -1 for an open one."""
+    return np.stack([keys[:, 0], keys[:, 1], (keys[:, 2] >> 3) - 1], axis=1)
 
 
 @njit(cache=True, nogil=True)
@@ -110,41 +119,39 @@ def _noted(found, n, name):  # type: ignore[no-untyped-def]
 
 
 @njit(inline="always")
-def _slot_of(s, p, o, mask):  # type: ignore[no-untyped-def]
+def _first_slot(s, p, third, n_slots):  # type: ignore[no-untyped-def]
     h = (uint64(s + 2) * _FACTOR) ^ uint64(p + 2)
-    h = (h ^ (h >> _SHIFT)) * _FACTOR ^ uint64(o + 2)
-    h = (h ^ (h >> _SHIFT)) * _FACTOR ^ uint64(mask)
-    return (h ^ (h >> _SHIFT)) * _FACTOR
+    h = (h ^ (h >> _SHIFT)) * _FACTOR ^ uint64(third)
+    h = (h ^ (h >> _SHIFT)) * _FACTOR
+    return ((h >> _HALF) * uint64(n_slots)) >> _HALF
 
 
 @njit(cache=True)
 def fill_atoms(atoms):  # type: ignore[no-untyped-def]
-    """Put distinct atoms into empty slots, whose number is a power of two."""
-    last = uint64(len(atoms.slots) - 1)
-    for a in range(len(atoms.masks)):
-        h = _slot_of(atoms.subjects[a], atoms.predicates[a], atoms.objects[a], atoms.masks[a])
-        slot = (h >> np.uint64(20)) & last
+    """Put distinct atoms into empty slots."""
+    n_slots = len(atoms.slots)
+    for a in range(len(atoms.keys)):
+        slot = _first_slot(atoms.keys[a, 0], atoms.keys[a, 1], atoms.keys[a, 2], n_slots)
         while atoms.slots[uintp(slot)] >= 0:
-            slot = (slot + np.uint64(1)) & last
+            slot += np.uint64(1)
+            if slot == n_slots:
+                slot = np.uint64(0)
         atoms.slots[uintp(slot)] = a
 
 
 @njit(inline="always")
-def _atom_of(atoms, s, p, o, mask):  # type: ignore[no-untyped-def]
-    last = uint64(len(atoms.slots) - 1)
-    slot = (_slot_of(s, p, o, mask) >> np.uint64(20)) & last
+def _atom_of(slots, keys, s, p, third):  # type: ignore[no-untyped-def]
+    slot = _first_slot(s, p, third, len(slots))
     while True:
-        a = atoms.slots[uintp(slot)]
+        a = slots[uintp(slot)]
         if a < 0:
             return np.int32(-1)
-        if (
-            atoms.subjects[a] == s
-            and atoms.predicates[a] == p
-            and atoms.objects[a] == o
-            and atoms.masks[a] == mask
-        ):
+        at = uintp(a)
+        if keys[at, 0] == s and keys[at, 1] == p and keys[at, 2] == third:
             return a
-        slot = (slot + np.uint64(1)) & last
+        slot += np.uint64(1)
+        if slot == len(slots):
+            slot = np.uint64(0)
 
 
 @njit(cache=True, nogil=True)
@@ -156,11 +163,13 @@ def hits_of_rows(  # type: ignore[no-untyped-def]
     Returns how many hits there are; when that is more than the arrays have room for, call again with more.
     """
     n, room = 0, len(hit_atoms)
+    slots, keys = atoms
     for row in range(len(row_ptr) - 1):
         hit_ptr[row] = n
         for k in range(row_ptr[row], row_ptr[row + 1]):
             s, p, o = subjects[k], predicates[k], objects[k]
             for mask in masks:
+                # A mask says which places are closed, and which must be equal: some masks the triple cannot satisfy.
                 if (
                     (mask & SAME_SO and s != o)
                     or (mask & SAME_SP and s != p)
@@ -170,7 +179,7 @@ def hits_of_rows(  # type: ignore[no-untyped-def]
                     or (mask & IN_OBJECT and name_ptr[o] == name_ptr[o + 1])
                 ):
                     continue
-                # an open place is walked once, with the name -1
+                # Every combination of names of its closed places; an open place is walked once, with the name -1.
                 s_first, s_last = (name_ptr[s], name_ptr[s + 1]) if mask & IN_SUBJECT else (0, 1)
                 p_first, p_last = (name_ptr[p], name_ptr[p + 1]) if mask & IN_PREDICATE else (0, 1)
                 o_first, o_last = (name_ptr[o], name_ptr[o + 1]) if mask & IN_OBJECT else (0, 1)
@@ -180,7 +189,8 @@ def hits_of_rows(  # type: ignore[no-untyped-def]
                         s_name = names[s_at] if mask & IN_SUBJECT else np.int32(-1)
                         for o_at in range(o_first, o_last):
                             o_name = names[o_at] if mask & IN_OBJECT else np.int32(-1)
-                            a = _atom_of(atoms, s_name, p_name, o_name, mask)
+                            third = (o_name + np.int32(1)) * np.int32(8) + np.int32(mask >> 3)
+                            a = _atom_of(slots, keys, s_name, p_name, third)
                             if a >= 0:
                                 if n < room:
                                     hit_atoms[n] = a

@@ -14,7 +14,7 @@ from feedweir.match.families import reduced
 from feedweir.match.formula import NO, Formula
 from feedweir.match.index.filter_forest import left_to_index
 from feedweir.match.sets.query_store import whole_predicate
-from feedweir.plan.columns import query_of
+from feedweir.plan.query_columns import query_of
 
 Progress: TypeAlias = Callable[[int, int], None]
 _ROWS_AT_ONCE = 4096

@@ -123,6 +123,7 @@ def result_of(  # type: ignore[no-untyped-def]
             stack[top] = TRUE if is_set(bits, code[at]) else FALSE
             top += 1
             at += 1
+        # a part of the whole: FALSE decides at once, UNKNOWN is remembered
         elif op == OP_REQUIRE:
             top -= 1
             if stack[top] == FALSE:
@@ -130,6 +131,7 @@ def result_of(  # type: ignore[no-untyped-def]
             result = min(result, stack[top])
         elif op == OP_NOT:
             stack[top - 1] = TRUE - stack[top - 1]
+        # a phrase: looked for in the text once a row
         elif op == OP_PHRASE:
             phrase = code[at]
             at += 1

@@ -40,7 +40,7 @@ from feedweir.plan.predicates import (
 )
 from feedweir.text.analyser import fold, words, words_of_html
 from feedweir.text.html import text_of
-from feedweir.text.regexes import has_match
+from feedweir.text.regular_expressions import has_match
 
 _BETWEEN = "\n"
 _WORDS_A_STEP = 10

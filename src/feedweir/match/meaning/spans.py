@@ -10,7 +10,7 @@ from feedweir.match.matches import Span
 from feedweir.match.meaning.item_meaning import term_words
 from feedweir.plan.predicates import Contains, Matches, Predicate, Term
 from feedweir.text.analyser import placed_words, without_markup
-from feedweir.text.regexes import places
+from feedweir.text.regular_expressions import places
 
 
 def spans_of(atom: Predicate, item: Item) -> Iterator[Span]:

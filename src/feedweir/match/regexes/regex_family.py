@@ -31,7 +31,7 @@ from feedweir.match.words.scopes import EXTENSIONS, WHOLE
 from feedweir.match.words.word_clauses import has_text, scope_of
 from feedweir.plan.predicates import Matches
 from feedweir.text.html import text_of
-from feedweir.text.regexes import as_compiled, compiled, options
+from feedweir.text.regular_expressions import as_compiled, compiled, options
 
 _TOGETHER = 256
 """Expressions in one of RE2's sets, as far as they fit its memory."""

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from feedweir.items.owners import concerns
-from feedweir.plan.columns import ROWS_PER_BATCH, SCHEMA, QueryTable, in_order, query_of
 from feedweir.plan.predicates import And, FromFeeds, Predicate
 from feedweir.plan.query import Query
+from feedweir.plan.query_columns import ROWS_PER_BATCH, SCHEMA, QueryTable, in_order, query_of
 
 FILE = "queries.arrow"
 

@@ -13,7 +13,7 @@ from zlib import crc32
 
 from feedweir.errors import CompiledSetError
 
-FORMAT = 12
+FORMAT = 13
 MANIFEST = "manifest.json"
 _READ_AT_ONCE = 1 << 18
 _REBUILD = "it can be rebuilt from its queries"

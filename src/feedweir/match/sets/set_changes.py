@@ -29,8 +29,8 @@ from feedweir.match.sets.set_versions import (
     segments_of,
     write_segment,
 )
-from feedweir.plan.columns import SCHEMA, QueryTable
 from feedweir.plan.query import Query
+from feedweir.plan.query_columns import SCHEMA, QueryTable
 
 _LARGE = 50_000
 """Queries from which on a segment is merged only when asked: rewriting it takes longer than a change may."""

@@ -202,13 +202,13 @@ def _climb(v, node, first, axis, up, wanted, parent, alive, chain):  # type: ign
     while local != wanted:
         above_local = up[first + local]
         kept = 0
-        if axis[first + local] == 0:
+        if axis[first + local] == 0:  # `/`: the parent of each
             for place in range(count):
                 above = parent[chain[place]]
                 if above >= 0 and alive[above_local, above]:
                     chain[kept] = above
                     kept += 1
-        else:
+        else:  # `//`: all that is above the lowest of them
             above = parent[chain[0]]
             while above >= 0:
                 if alive[above_local, above]:

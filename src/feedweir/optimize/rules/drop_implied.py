@@ -7,9 +7,9 @@ from functools import lru_cache
 from feedweir.optimize.boolean_forms import from_cnf, to_cnf
 from feedweir.optimize.plan_rewriter import upwards
 from feedweir.optimize.subsumption import atoms_of, reduced
-from feedweir.plan.columns import wording_of
 from feedweir.plan.nodes import Filter, Node
 from feedweir.plan.predicates import Predicate
+from feedweir.plan.query_columns import wording_of
 
 MOST_ATOMS = 16
 """Each clause is compared with each other one, for every feed: what is longer is left to whoever shares filters."""

@@ -6,9 +6,9 @@ from functools import lru_cache
 
 from feedweir.optimize.boolean_forms import simplify
 from feedweir.optimize.plan_rewriter import upwards
-from feedweir.plan.columns import wording_of
 from feedweir.plan.nodes import Filter, Node
 from feedweir.plan.predicates import TRUE, Predicate
+from feedweir.plan.query_columns import wording_of
 
 
 def simplify_booleans(node: Node) -> Node:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from feedweir.optimize.factored_filters import FactoredFilters, vcb
-from feedweir.optimize.filter_tree import FilterTree
-from feedweir.optimize.numbered_clauses import CodedPredicates, encode
+from feedweir.optimize.filter_plans.factored_filters import FactoredFilters, vcb
+from feedweir.optimize.filter_plans.filter_tree import FilterTree
+from feedweir.optimize.filter_plans.numbered_clauses import CodedPredicates, encode
 from feedweir.optimize.selectivity import Selectivity
 from feedweir.plan.predicates import Predicate
 from feedweir.published.factorisation.exact import exact

@@ -12,8 +12,8 @@ from __future__ import annotations
 import highspy
 import numpy as np
 
-from feedweir.optimize.filter_tree import ROOT, FilterTree
-from feedweir.optimize.numbered_clauses import CodedPredicates
+from feedweir.optimize.filter_plans.filter_tree import ROOT, FilterTree
+from feedweir.optimize.filter_plans.numbered_clauses import CodedPredicates
 from feedweir.published.factorisation.graph import SubsumptionGraph, build_graph, tree_from
 
 MAX_NODES = 2_000

@@ -12,9 +12,9 @@ from itertools import combinations
 
 import numpy as np
 
-from feedweir.optimize.filter_tree import ROOT, FilterTree, assemble
-from feedweir.optimize.graph_kernels import set_selectivities
-from feedweir.optimize.numbered_clauses import CodedPredicates, flat
+from feedweir.optimize.filter_plans.filter_tree import ROOT, FilterTree, assemble
+from feedweir.optimize.filter_plans.graph_kernels import set_selectivities
+from feedweir.optimize.filter_plans.numbered_clauses import CodedPredicates, flat
 
 Run = tuple[int, ...]
 

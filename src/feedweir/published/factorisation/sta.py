@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import inf
 
-from feedweir.optimize.filter_tree import ROOT, FilterTree
-from feedweir.optimize.numbered_clauses import CodedPredicates
+from feedweir.optimize.filter_plans.filter_tree import ROOT, FilterTree
+from feedweir.optimize.filter_plans.numbered_clauses import CodedPredicates
 from feedweir.published.factorisation.graph import SubsumptionGraph, build_graph, tree_from
 
 Edge = tuple[int, int]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from feedweir.optimize.filter_tree import ROOT, FilterTree
-from feedweir.optimize.graph_kernels import set_selectivities
-from feedweir.optimize.numbered_clauses import CodedPredicates
+from feedweir.optimize.filter_plans.filter_tree import ROOT, FilterTree
+from feedweir.optimize.filter_plans.graph_kernels import set_selectivities
+from feedweir.optimize.filter_plans.numbered_clauses import CodedPredicates
 
 
 def unfactored(coded: CodedPredicates) -> FilterTree:

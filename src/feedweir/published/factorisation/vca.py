@@ -4,8 +4,8 @@ step.
 
 from __future__ import annotations
 
-from feedweir.optimize.filter_tree import ROOT, FilterTree
-from feedweir.optimize.numbered_clauses import CodedPredicates
+from feedweir.optimize.filter_plans.filter_tree import ROOT, FilterTree
+from feedweir.optimize.filter_plans.numbered_clauses import CodedPredicates
 from feedweir.published.factorisation.graph import SubsumptionGraph, build_graph, tree_from
 
 EPSILON = 1e-12

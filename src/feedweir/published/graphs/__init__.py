@@ -6,20 +6,20 @@ from feedweir.published.graphs.containment_trees import (
     containment_checking,
     maps_into,
 )
-from feedweir.published.graphs.matchers import GraphMatcher, GToPSS, MatrixMatcher
+from feedweir.published.graphs.matchers import GraphMatcher, MatrixMatcher, g_topss
 from feedweir.published.graphs.merging import MergingIndex, PublicationMatrix, merger_of, similarity
 from feedweir.published.graphs.subscription_matrix import SubscriptionMatrix
 
 __all__ = [
     "Checked",
     "ContainmentTrees",
-    "GToPSS",
     "GraphMatcher",
     "MatrixMatcher",
     "MergingIndex",
     "PublicationMatrix",
     "SubscriptionMatrix",
     "containment_checking",
+    "g_topss",
     "maps_into",
     "merger_of",
     "similarity",

@@ -42,6 +42,8 @@ class MatrixMatcher:
     matrix: SubscriptionMatrix = field(default_factory=SubscriptionMatrix)
     joins: int = 0
     """How many subscriptions were joined."""
+    has_constraints_first: bool = True
+    """If not, every subscription that has an edge is joined, and constraints are asked of the result, as in G-ToPSS."""
 
     def add(self, subscription: int, pattern: GraphPattern) -> None:
         self.matrix.add(subscription, pattern)
@@ -55,38 +57,8 @@ class MatrixMatcher:
         for fact in publication:
             v, w = fact.subject, fact.object
             for edge in self.matrix.edges_for(fact):
-                for use in sorted(edge.satisfied(v, w)):
+                for use in sorted(edge.satisfied(v, w) if self.has_constraints_first else edge.uses):
                     bindings.setdefault(use, []).append((v, w))
-                    subset[use[0]] = None
-        return {one for one in subset if self._is_embedded(one, bindings)}
-
-    def _is_embedded(self, subscription: int, bindings: _Bindings) -> bool:
-        pattern = self.matrix.written[subscription]
-        tables = _tables(subscription, pattern.triples, bindings)
-        self.joins += 1
-        return tables is not None and bool(joined(tables)[1])
-
-
-@dataclass(slots=True)
-class GToPSS:
-    """The order of the system before: every subscription that has an edge, joins, and constraints on their result."""
-
-    matrix: SubscriptionMatrix = field(default_factory=SubscriptionMatrix)
-    joins: int = 0
-
-    def add(self, subscription: int, pattern: GraphPattern) -> None:
-        self.matrix.add(subscription, pattern)
-
-    def remove(self, subscription: int) -> None:
-        self.matrix.remove(subscription)
-
-    def match(self, publication: Sequence[Statement]) -> set[int]:
-        bindings: _Bindings = {}
-        subset: dict[int, None] = {}
-        for fact in publication:
-            for edge in self.matrix.edges_for(fact):
-                for use in sorted(edge.uses):
-                    bindings.setdefault(use, []).append((fact.subject, fact.object))
                     subset[use[0]] = None
         return {one for one in subset if self._is_embedded(one, bindings)}
 
@@ -97,7 +69,14 @@ class GToPSS:
         if tables is None:
             return False
         names, rows = joined(tables)
+        if self.has_constraints_first:
+            return bool(rows)
         return any(_keeps(dict(zip(names, row, strict=True)), pattern) for row in rows)
+
+
+def g_topss() -> MatrixMatcher:
+    """The order of the system before: joins first."""
+    return MatrixMatcher(has_constraints_first=False)
 
 
 def _tables(subscription: int, triples: Iterable[Triple], bindings: _Bindings) -> list[Table[Node]] | None:

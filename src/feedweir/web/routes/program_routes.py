@@ -24,9 +24,8 @@ from feedweir.web.backend import Health
 from feedweir.web.door import Door
 from feedweir.web.metrics import Meter
 from feedweir.web.responses import json_response
-from feedweir.web.routes.plan_routes import plan_routes
 from feedweir.web.routes.quarantine_routes import quarantine_routes
-from feedweir.web.routes.question_routes import question_routes
+from feedweir.web.routes.question_routes import plan_routes, question_routes
 
 
 def program_routes(door: Door, meter: Meter) -> APIRouter:

@@ -1,10 +1,12 @@
-"""Routes for questions: search stored items, which feeds match an item, why an item is or is not in a feed."""
+"""Routes for questions: search stored items, which feeds match an item, why an item is or is not in a feed, how the
+filters of sources are evaluated together."""
 
 from __future__ import annotations
 
 from asyncio import Semaphore
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, HTTPException, Query, Request
@@ -17,6 +19,7 @@ from feedweir.deliver.render.plain import rfc3339
 from feedweir.errors import CatalogError
 from feedweir.items.model import Item
 from feedweir.match.lookback import LookBack
+from feedweir.optimize.filter_plans.plan_report import ExplainedPlan, as_dot, as_text, as_value
 from feedweir.web.admission import owner_in, read_body
 from feedweir.web.door import Door
 from feedweir.web.responses import body_response, json_response
@@ -118,3 +121,27 @@ def _item(item: Item, address: Address) -> dict[str, Any]:
         "revision": item.revision,
         "page": address.item(item.seq),
     }
+
+
+_DRAWN: Mapping[str, tuple[Callable[[ExplainedPlan], str], str]] = MappingProxyType(
+    {
+        "text": (as_text, "text/plain"),
+        "dot": (as_dot, "text/vnd.graphviz"),
+    }
+)
+
+
+def plan_routes(door: Door) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/v1/plan")
+    def plan(request: Request, source: str = "", format: Literal["json", "text", "dot"] = "json") -> Response:
+        """The current plan of a source, or of all sources."""
+        plans = door.backend.ask.plans(source)
+        if format == "json":
+            return json_response({"plans": [as_value(one) for one in plans]})
+        draw, media_type = _DRAWN[format]
+        body = "\n\n".join(map(draw, plans)).encode()
+        return body_response(request, body, media_type, now=door.clock())
+
+    return router

@@ -77,7 +77,7 @@ def _is_mail(text: str) -> bool:
 
 
 def person_name(element: XmlElement) -> str:
-    """The name of an Atom person, else its mail address, else whatever text there is."""
+    """The name of an Atom person, else the mail address, else any text."""
     if not element.is_parent:
         return text_of(element.text)
     parts = {part.key.rpartition(":")[2]: part.text for part in element}

@@ -140,7 +140,7 @@ def _link_one(reader: EntryReader, place: int, url: str, attributes: Attributes)
 
 
 def _guid(reader: EntryReader, column: ElementColumn) -> None:
-    """A guid that says it is no permalink is no link, even when it looks like one."""
+    """A guid with isPermaLink=false is not a link, even when it looks like one."""
     entries = reader.entries
     entries.guid = _first(list(column.plain()), entries.guid)
     if all(entries.link):

@@ -50,8 +50,7 @@ def _take_media_of_one(
 
 
 def extend(reader: EntryReader, column: ElementColumn) -> None:
-    """An element without a meaning of its own: its text, else its most telling attribute, else the
-    elements inside it."""
+    """An element that has no handler: its text, else its most informative attribute, else the elements inside it."""
     if column.elements is not None:
         for place, element in enumerate(column.elements):
             _extend_one(reader, place, element)

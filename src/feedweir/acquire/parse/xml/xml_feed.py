@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-from feedweir.acquire.parse.entries import Entries, Feed, empty_entries, in_order
+from feedweir.acquire.parse.entries import Entries, ParsedFeed, empty_entries, in_order
 from feedweir.acquire.parse.xml.element_text import atom_html, atom_title, person_name
 from feedweir.acquire.parse.xml.elements import read_entries
 from feedweir.acquire.parse.xml.xml_element import XML_BASE, XML_LANG, XmlElement, raws
@@ -42,7 +42,7 @@ class _Holder(NamedTuple):
 
 def read_xml_feed(
     root: XmlElement, *, url: str, has_bases: bool, max_items: int, closed_entries: int | None = None
-) -> Feed:
+) -> ParsedFeed:
     """The entries and the description of a feed; an entry document of Atom is a feed of one. `closed_entries` is how
     many entries are known to be whole in a document that is not well-formed."""
     if root.key not in _FEED_KEYS and root.key not in _ENTRY_KEYS:
@@ -59,7 +59,7 @@ def read_xml_feed(
         entries = list(_anywhere(_Placed(root, holders[0].base)))
     kept, warnings = _kept(entries, max_items, closed_entries)
     description = _description(channel)
-    return Feed(
+    return ParsedFeed(
         description,
         _read(kept, description.link, has_bases),
         _authors(channel.others),
@@ -103,9 +103,9 @@ def _kept(
     warnings: list[str] = []
     if closed_entries is not None and closed_entries < len(entries):
         entries = entries[:closed_entries]
-        warnings.append("the document is cut off: its last entry was left out")
+        warnings.append("the document is truncated: its last entry was left out")
     if len(entries) > max_items:
-        warnings.append(f"the document has {len(entries)} entries: only the first {max_items} are kept")
+        warnings.append(f"the document has {len(entries)} entries: only the first {max_items} are read")
         entries = entries[:max_items]
     return entries, tuple(warnings)
 

@@ -7,20 +7,24 @@ document.
 
 from __future__ import annotations
 
+import calendar
 from dataclasses import dataclass, replace
+from typing import Any
 
+import feedparser
 from lxml import etree
 
-from feedweir.acquire.parse.entries import Feed, FeedText
+from feedweir.acquire.parse.entries import FeedText, ParsedFeed, entries_of
 from feedweir.acquire.parse.html_page import feed_in_page, html_page_error, is_html_page
-from feedweir.acquire.parse.last_resort import read_with_feedparser
 from feedweir.acquire.parse.xml.tolerance import closed_entries, is_entity_bomb, repaired
 from feedweir.acquire.parse.xml.xml_element import RefusedError, XmlElement
 from feedweir.acquire.parse.xml.xml_feed import read_xml_feed
 from feedweir.errors import DocumentError
+from feedweir.items.model import FeedDescription
+from feedweir.text.html import absolute, one_line, title_text
 
 
-def read_xml(document: FeedText) -> Feed:
+def read_xml(document: FeedText) -> ParsedFeed:
     """RSS, RDF or Atom, well-formed or not."""
     text, url = document.text, document.url
     if is_html_page(text):
@@ -51,7 +55,7 @@ def read_xml(document: FeedText) -> Feed:
     return feed.warned(tree.warning)
 
 
-def _read_wrapped(document: FeedText) -> Feed:
+def _read_wrapped(document: FeedText) -> ParsedFeed:
     """A feed inside a page, or behind the doctype of one; raises `DocumentError` for any other page."""
     inside = feed_in_page(document.text)
     try:
@@ -63,7 +67,7 @@ def _read_wrapped(document: FeedText) -> Feed:
     return feed.warned("the feed is inside an HTML page")
 
 
-def _rescued(document: FeedText) -> Feed | None:
+def _rescued(document: FeedText) -> ParsedFeed | None:
     """The last resort, tried only when there is at least one whole entry to find."""
     whole = closed_entries(document.text.decode("utf-8", "replace"))
     most = min(whole, document.max_items)
@@ -135,3 +139,52 @@ def _checked(root: etree._Element, max_depth: int) -> etree._Element:
         if deep:
             raise DocumentError(f"the document is nested deeper than {max_depth} elements")
     return root
+
+
+def read_with_feedparser(body: bytes, *, url: str, max_items: int) -> ParsedFeed | None:
+    """The feed that feedparser finds; None when it finds no entries either."""
+    try:
+        found = feedparser.parse(body, sanitize_html=False, resolve_relative_uris=False)
+    except Exception:  # it raises whatever its parsers raise, and this is only a last attempt
+        return None
+    entries = [_entry(entry, url) for entry in found.entries[:max_items]]
+    feed = found.feed
+    description = FeedDescription(
+        title=title_text(feed.get("title", "")),
+        description=one_line(feed.get("subtitle", "")),
+        link=absolute(feed.get("link", ""), url),
+        language=feed.get("language", ""),
+    )
+    return (
+        ParsedFeed(description, entries_of(entries), warnings=("parsed with feedparser, as a last resort",))
+        if entries
+        else None
+    )
+
+
+def _entry(entry: Any, url: str) -> dict[str, Any]:
+    """An entry's values, by field."""
+    contents = entry.get("content") or [{}]
+    names = (author.get("name", "") for author in entry.get("authors", []))
+    terms = (tag.get("term") for tag in entry.get("tags", []))
+    return {
+        "guid": entry.get("id", ""),
+        "title": title_text(entry.get("title", "")),
+        "summary": entry.get("summary", ""),
+        "content": contents[0].get("value", ""),
+        "link": absolute(entry.get("link", ""), url),
+        "authors": tuple(name for name in names if name),
+        "categories": tuple(term for term in terms if term),
+        "published": _moment_us(entry.get("published_parsed")),
+        "updated": _moment_us(dict.get(entry, "updated_parsed")),  # its own `get` answers with another date
+        "enclosures": tuple(
+            (address, file.get("type", ""), 0)
+            for file in entry.get("enclosures", [])
+            if (address := absolute(file.get("href", ""), url))
+        ),
+        "base": url,
+    }
+
+
+def _moment_us(moment: Any) -> int | None:
+    return calendar.timegm(moment) * 1_000_000 if moment else None

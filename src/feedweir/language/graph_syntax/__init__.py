@@ -1,0 +1,1 @@
+"""Graph patterns ⇄ text: triples in brackets, property paths, and SPARQL's form."""
