@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from feedweir.errors import SettingsError, near
+
+Table: TypeAlias = tuple[tuple[str, str], ...]
+"""Names with values, as a table of TOML has them."""
 
 PREFIX = "FEEDWEIR_"
 DEFAULT_FILE = Path("feedweir.toml")
 
-SECRETS = frozenset({"token", "smtp_password", "link_secret"})
+SECRETS = frozenset({"token", "smtp_password", "link_secret", "storage"})
 """Settings whose values are never shown."""
 
 CHOICES = {
@@ -34,10 +37,17 @@ _FALSE = {"0", "false", "no", "off"}
 class Settings:
     """All settings, with their defaults."""
 
-    data: Path = Path("data")
-    """The directory that holds the logs and, by default, the catalog."""
+    data: Path | str = Path("data")
+    """The directory that holds the logs and, by default, the catalog; or a place in a store of objects, as
+    `s3://bucket/folder`, `gs://…` or `az://…`, with the catalog in PostgreSQL."""
     catalog: str = ""
     """A database URL, as `postgresql://…`; if empty, a SQLite file in the data directory."""
+    storage: Table = ()
+    """A table of what the environment does not say of a store of objects: `endpoint`, `region`, `access_key_id`, …"""
+    cache: str = ""
+    """Where each machine keeps what it fetched of a store, and what is its own; if empty, the user's cache."""
+    cache_bytes: int = 20 << 30
+    """How much a machine keeps of what it fetched; what was used within ten minutes stays beyond that."""
     log_level: str = "info"
     """Which lines to log: `debug`, `info`, `warning` or `error`. At `debug` the log follows each document and item."""
     kernels: str = ""
@@ -46,6 +56,8 @@ class Settings:
     """The Spark master."""
     tasks: int = 0
     """The most tasks that a batch is divided into; 0 is the number of cores that Spark has when it begins."""
+    spark: Table = ()
+    """A table of Spark's own settings, handed through as they are: `executor.memory = "4g"`."""
     driver_memory: str = "1g"
     """Memory of Spark's Java process."""
     retain_landing: str = ""
@@ -134,7 +146,7 @@ class Settings:
 
     @property
     def catalog_url(self) -> str:
-        return self.catalog or f"sqlite:///{self.data.resolve()}/catalog.sqlite"
+        return self.catalog or f"sqlite:///{Path(self.data).resolve()}/catalog.sqlite"
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +257,35 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(part.strip() for part in parts if part.strip())
 
 
+def _place(value: Any) -> Path | str:
+    """A directory, or the address of a place in a store."""
+    return value if isinstance(value, str) and "://" in value else Path(value)
+
+
+def _table(value: Any) -> Table:
+    """A table, as TOML has it, or one text with `name=value` between semicolons, as an environment has it."""
+    if isinstance(value, str):
+        pairs = [part.partition("=") for part in value.split(";") if part.strip()]
+        if not all(mark for _, mark, _ in pairs):
+            raise ValueError(value)
+        return tuple(sorted((name.strip(), text.strip()) for name, _, text in pairs))
+    if not isinstance(value, Mapping):
+        raise TypeError(value)
+    return tuple(sorted(_flat(value)))
+
+
+def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    """TOML reads `executor.memory` as a table in a table."""
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", str(value).lower() if isinstance(value, bool) else str(value)
+
+
 _CONVERTERS: dict[str, Callable[[Any], Any]] = {
-    "Path": Path,
+    "Path | str": _place,
+    "Table": _table,
     "str": str,
     "int": int,
     "float": _number,
@@ -254,7 +293,8 @@ _CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "tuple[str, ...]": _texts,
 }
 _KINDS = {
-    "Path": "a path",
+    "Path | str": "a path",
+    "Table": "a table",
     "str": "text",
     "int": "a whole number",
     "float": "a number",

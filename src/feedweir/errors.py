@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 from itertools import islice
-from pathlib import Path
+from typing import Any
 
 _MOST_COMPARED = 50_000
 """Comparing takes time for each name; among more names than these the nearest may be missed."""
@@ -115,13 +115,13 @@ class LandingError(FeedweirError):
 class DamagedFileError(FeedweirError):
     """A file of a log that is missing or not as it was written."""
 
-    def __init__(self, path: Path, reason: str) -> None:
+    def __init__(self, path: Any, reason: str) -> None:
         hint = "run `feedweir doctor --repair`, or restore it from a backup"
         super().__init__(f"{path} is damaged: {reason}", hint=hint)
         self.path = path
         self.reason = reason
 
-    def __reduce__(self) -> tuple[type[DamagedFileError], tuple[Path, str]]:
+    def __reduce__(self) -> tuple[type[DamagedFileError], tuple[Any, str]]:
         return type(self), (self.path, self.reason)
 
 

@@ -74,7 +74,20 @@ def test_what_landed_and_was_not_published_waits(newsroom: Shell, tmp_path: Path
         weir.push("Post", b"<rss version='2.0'><channel><item><guid>9</guid></item></channel></rss>")
     assert fact(newsroom, "segments waiting") == 1
     assert 0 < fact(newsroom, "bytes waiting") < 10_000
+    assert fact(newsroom, "documents waiting") == 1
+    assert fact(newsroom, "seconds behind") >= 0
     assert fact(newsroom, "waiting since") is not None
+
+
+def test_status_says_what_the_last_batch_took_and_what_is_kept(newsroom: Shell) -> None:
+    last = fact(newsroom, "last batch")
+    assert "items" in last
+    assert "bytes read" in last
+    assert "whole" in last
+    assert "(1 task, skew 1.00)" in last
+    kept = fact(newsroom, "bytes kept")
+    assert kept["landing"] > 0
+    assert kept["items"] > 0
 
 
 def test_status_says_what_too_large_a_backlog_does(

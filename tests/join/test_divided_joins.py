@@ -72,7 +72,7 @@ def test_where_bounds_may_be_struck_the_whole_decides() -> None:
     with TemporaryDirectory() as scratch:
         save_joins(Path(scratch) / "1.joins", [JoinFeed(1, join(LastItems(50)))])
         joins = open_joins(Path(scratch) / "1.joins")
-        bounds = JoinBounds(max_steps=40)
+        bounds = JoinBounds(max_steps=100)
         opened = [joins.compiled(joins.shards[0], bounds) for _ in range(2)]
         replay = DividedReplay(opened[0], opened[1:], 4)
         some = [item_of(n) for n in range(30)]

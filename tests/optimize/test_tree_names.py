@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from feedweir.optimize.clause_registry import ClauseRegistry
 from hypothesis import given, settings
 
+from feedweir.optimize.filter_plans.clause_registry import ClauseRegistry
 from feedweir.optimize.tree_containment import _there, _wanted
 from feedweir.optimize.tree_names import most_telling_name, names_asked, names_reached
 from feedweir.plan.predicates import PatternNode, TreePattern

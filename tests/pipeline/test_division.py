@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedweir.logs.batches import Manifest, SourceReport
+from feedweir.logs.directory import DataDirectory
+from feedweir.logs.flow import PhaseLog
 from feedweir.logs.landing import Piece
 from feedweir.logs.pins import Pin, PinLog
 from feedweir.logs.store import Store
@@ -94,13 +96,12 @@ def test_a_batch_that_was_divided_is_made_again_to_the_same_bytes(tmp_path: Path
     assert {path.name: path.read_bytes() for path in (tmp_path / "items").iterdir()} == items
 
 
-@pytest.mark.parametrize(("tasks", "files"), [(1, 1), (2, 2), (7, 14)])
+@pytest.mark.parametrize(("tasks", "files"), [(1, 1), (2, 2), (7, 8)])
 def test_what_many_sources_said_is_a_table_and_no_part_of_the_manifest(
     tmp_path: Path, tasks: int, files: int
 ) -> None:
-    names = [f"Source{number}" for number in range(400)]
-    statements = "\n".join(f"register feed http://example.org/{name} as {name};" for name in names)
-    history = [Shown(name, ((1, "river"),)) for name in names]
+    statements, history = sources_of_their_own(400)
+    names = [shown.source for shown in history]
     _, (manifest,) = lived(tmp_path, statements, history, [tasks])
     with Weir.open(tmp_path) as weir:
         assert len(manifest.source_files) == files
@@ -114,10 +115,24 @@ def test_what_many_sources_said_is_a_table_and_no_part_of_the_manifest(
 
 
 def test_few_tasks_share_sources_evenly_in_one_round_and_a_hot_source_in_three(tmp_path: Path) -> None:
-    many = [Shown(name, ((1, "river"),)) for name in ("Post", "Crier", "Notes") for _ in range(4)]
-    _, (even,) = lived(tmp_path / "even", STATEMENTS, many, [2])
+    statements, many = sources_of_their_own(60)
+    _, (even,) = lived(tmp_path / "even", statements, many, [2])
     _, (hot,) = lived(tmp_path / "hot", STATEMENTS, [Shown("Post", ((1, "a"),))] * 12, [2])
-    assert [any("-seen-" in name for name in one.seen_files) for one in (even, hot)] == [False, True]
+    assert rounds(tmp_path / "even", even) == [("whole", 2)]
+    assert [name for name, _ in rounds(tmp_path / "hot", hot)] == ["parse", "judge", "match"]
+
+
+def rounds(directory: Path, manifest: Manifest) -> list[tuple[str, int]]:
+    """The rounds of a batch, and in how many tasks each was."""
+    phases = PhaseLog(DataDirectory(directory).phases).read(manifest.upto)
+    return [(one.name, one.tasks) for one in phases]
+
+
+def sources_of_their_own(count: int) -> tuple[str, list[Shown]]:
+    """Statements that register so many sources, and a document of each."""
+    names = [f"Source{number}" for number in range(count)]
+    statements = "\n".join(f"register feed http://example.org/{name} as {name};" for name in names)
+    return statements, [Shown(name, ((1, "river"),)) for name in names]
 
 
 def test_a_batch_is_run_as_it_was_pinned_whatever_has_changed_since(tmp_path: Path) -> None:

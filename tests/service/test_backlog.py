@@ -137,6 +137,8 @@ def test_metrics_say_how_much_waits_and_that_fetching_stands(
     waiting = weir.log.bytes_in(0, weir.log.latest())
     assert _metric(installation, "feedweir_bytes_waiting") == waiting >= MOST
     assert _metric(installation, "feedweir_fetch_share") == 0
+    assert _metric(installation, "feedweir_documents_waiting") == weir.log.latest()
+    assert _metric(installation, 'feedweir_kept_bytes{kind="landing"}') >= waiting
 
 
 def _metric(installation: Installation, name: str) -> float:

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedweir.storage.disk import DiskStorage
 from feedweir.tables.range_log import RangeLog
 
 
@@ -25,7 +24,7 @@ def test_every_row_counts_once(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[int, bool]]
 ) -> None:
     root = tmp_path_factory.mktemp("range")
-    log = RangeLog(DiskStorage(root), "told")
+    log = RangeLog(root / "told")
     end = 0
     for width, merges in steps:
         log.append(end + width, pa.table({"n": range(end + 1, end + width + 1)}))
@@ -43,19 +42,19 @@ def test_every_row_counts_once(
 
 
 def test_files_are_few_and_nothing_is_written_twice(tmp_path: Path) -> None:
-    log = RangeLog(DiskStorage(tmp_path), "told")
+    log = RangeLog(tmp_path / "told")
     for number in range(1, 200):
         log.append(number, pa.table({"n": [number]}))
         log.merge()
     assert len(log.files()) < 32
     first = log.files()[0]
     before = (tmp_path / "told" / first.name).read_bytes()
-    RangeLog(DiskStorage(tmp_path), "told")._put(first.after, first.upto, pa.table({"n": [7]}))
+    RangeLog(tmp_path / "told")._put(first.after, first.upto, pa.table({"n": [7]}))
     assert (tmp_path / "told" / first.name).read_bytes() == before, "whoever comes second finds it done"
 
 
 def test_old_files_are_left_out_but_the_newest(tmp_path: Path) -> None:
-    log = RangeLog(DiskStorage(tmp_path), "told")
+    log = RangeLog(tmp_path / "told")
     for number in (5, 9, 12):
         log.append(number, pa.table({"n": [number]}))
     log.forget(9)

@@ -46,6 +46,7 @@ from feedweir.optimize.normalisation import normalise
 from feedweir.plan import expand
 from feedweir.plan.nodes import EVERY_SOURCE, Distinct, Feed, Node, Source, Union, Window
 from feedweir.plan.query import Query as ItemQuery
+from feedweir.storage import local
 
 _ROWS = 20
 
@@ -136,7 +137,9 @@ class Questions:
         query = ItemQuery(0, (), parse_search(text))
         among = None if owner is None else self._seqs_of(owner)
         return retry_when_compacted(
-            lambda: look_back(query, self._store.item_paths()[::-1], limit=limit, among=among)
+            lambda: look_back(
+                query, [local(one) for one in self._store.item_paths()[::-1]], limit=limit, among=among
+            )
         )
 
     def _seqs_of(self, owner: str) -> NDArray[np.int64]:
@@ -232,7 +235,7 @@ class Questions:
 
     def _newest_where(self, column: str, value: int | str) -> Item | None:
         for path in self._store.item_paths():
-            rows = pq.read_table(path, filters=pc.field(column) == pa.scalar(value)).sort_by("seq")
+            rows = pq.read_table(local(path), filters=pc.field(column) == pa.scalar(value)).sort_by("seq")
             if rows.num_rows:
                 return list(items_of(rows))[-1]
         return None

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,6 +16,8 @@ from feedweir.config import Settings
 from feedweir.errors import CompiledSetError, FeedweirError
 from feedweir.health.standstill import judge
 from feedweir.logs.disk_errors import ENOUGH_OPEN_FILES, open_file_limit
+from feedweir.service.archive import place_in
+from feedweir.storage import own_place
 
 if TYPE_CHECKING:
     from feedweir.service.installation import Weir
@@ -87,7 +90,13 @@ def _repairs(context: Context) -> Iterator[Finding]:
 def _java(settings: Settings) -> Finding:
     from feedweir.spark.java import java_home
 
-    return Finding("java", "ok", str(java_home(settings.data / "scratch")))
+    return Finding("java", "ok", str(java_home(_own(settings) / "scratch")))
+
+
+def _own(settings: Settings) -> Path:
+    own = own_place(place_in(settings))
+    own.mkdir(parents=True, exist_ok=True)
+    return own
 
 
 def _kernels() -> Finding:
@@ -100,7 +109,7 @@ def _kernels() -> Finding:
 
 
 def _disk(settings: Settings) -> Finding:
-    usage = os.statvfs(settings.data)
+    usage = os.statvfs(_own(settings))
     free = usage.f_bavail * usage.f_frsize
     return Finding("disk", "ok" if free > _ENOUGH_DISK else "low", f"{free >> 20:,} MiB free")
 

@@ -93,7 +93,7 @@ def status(context: typer.Context, as_json: AsJson = False) -> None:
 
 
 def _flow(archive: Archive, settings: Settings, signs: Signs) -> dict[str, Any]:
-    flow = flow_of(archive.log, archive.store, signs.waiting_since, archive.clock())
+    flow = flow_of(archive.directory, archive.log, archive.store, signs.waiting_since, archive.clock())
     wanted = f", about {settings.batch_seconds:g} s" if settings.batch_seconds else ""
     return {
         "documents waiting": flow.documents_waiting,

@@ -69,7 +69,9 @@ def _version(asked: bool) -> None:
 @app.callback()
 def common(
     context: typer.Context,
-    data: Annotated[Path | None, typer.Option(help="The data directory. [default: data]")] = None,
+    data: Annotated[
+        str | None, typer.Option(metavar="PATH", help="The data directory. [default: data]")
+    ] = None,
     catalog: Annotated[
         str | None, typer.Option(help="The catalog's database URL. [default: SQLite in the data directory]")
     ] = None,

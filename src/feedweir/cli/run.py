@@ -23,6 +23,7 @@ from feedweir.sample.origin import Origin
 from feedweir.sample.sample_statements import sample_statements
 from feedweir.service.composition import Installation, Variations
 from feedweir.service.installation import Weir
+from feedweir.storage import Place, below, is_store
 
 
 def add_to(app: typer.Typer) -> None:
@@ -63,7 +64,7 @@ def serve(settings: Settings, *, is_sample: bool, command: str) -> None:
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     ensure_open_files()
     share_pools()
-    warm_up(spare=Path(settings.data) / "kernels")
+    warm_up(spare=None if is_store(settings.data) else Path(settings.data) / "kernels")
     stop = threading.Event()
     _stop_on_signals(stop)
     with (
@@ -111,8 +112,5 @@ def _announce(url: str, weir: Weir, command: str) -> None:
     )
 
 
-def _short(path: Path) -> str:
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
+def _short(path: Place) -> str:
+    return below(Path.cwd(), path) if str(path).startswith(f"{Path.cwd()}/") else str(path)

@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from feedweir.cli.context import context_of
+from feedweir.storage import is_store
 
 
 def add_to(app: typer.Typer) -> None:
@@ -22,7 +23,7 @@ def warm_up(context: typer.Context) -> None:
     from feedweir.kernels.declare import directory_in_use
 
     settings = context_of(context).settings()
-    done = kernels.warm_up(spare=Path(settings.data) / "kernels")
+    done = kernels.warm_up(spare=None if is_store(settings.data) else Path(settings.data) / "kernels")
     failures = sum(1 for one in done if one.failure)
     typer.echo(f"{len(done) - failures} kernels were compiled; they are stored in {directory_in_use()}")
     if failures:

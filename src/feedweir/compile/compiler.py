@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -37,10 +36,12 @@ from feedweir.pipeline.sets import (
     install_set,
     joins_path,
     open_installed,
+    own_sets,
     unplanned,
     write_set,
 )
 from feedweir.plan.query_columns import SCHEMA, QueryTable
+from feedweir.storage import Place
 
 _log = logging.getLogger(__name__)
 
@@ -87,7 +88,7 @@ class Compilation:
 
 def put_in_force(
     catalog: Catalog,
-    sets: Path,
+    sets: Place,
     now: datetime,
     plan: Plan = unplanned,
     *,
@@ -116,13 +117,13 @@ def put_in_force(
         return _compile(catalog, sets, version, now, plan, pinned, recent, progress)
     follow(added, changed.keys)
     if merges is not None:
-        merges.begin(sets, version, plan, recent)
+        merges.begin(own_sets(sets), version, plan, recent)
     return version
 
 
 def repair(
     catalog: Catalog,
-    sets: Path,
+    sets: Place,
     now: datetime,
     plan: Plan = unplanned,
     recent: RecentFrequencies | None = None,
@@ -137,23 +138,25 @@ def repair(
     current = current_version(sets)
     if current is None or not _is_damaged(sets, current):
         return False
-    forget_merge(sets)
+    forget_merge(own_sets(sets))
     newest = min(current, catalog.feeds.version())  # a catalog that was restored may know less than the set
     oldest = newest if pinned is None else pinned
     _compile(catalog, sets, newest, now, plan, pinned, recent, progress)
-    for version in versions_of(sets)[-_MOST_REPAIRED:]:
+    for version in versions_of(own_sets(sets))[-_MOST_REPAIRED:]:
         if oldest <= version < newest and _is_damaged(sets, version):
             _compile(catalog, sets, version, now, plan, None, recent, progress, in_force=False)
     return True
 
 
-def ensure_version(catalog: Catalog, sets: Path, version: int, now: datetime, plan: Plan = unplanned) -> None:
+def ensure_version(
+    catalog: Catalog, sets: Place, version: int, now: datetime, plan: Plan = unplanned
+) -> None:
     """Compile a version of the set again if it is missing or damaged; the one in force stays in force."""
     if _is_damaged(sets, version):
         _compile(catalog, sets, version, now, plan, None, None, None, in_force=False)
 
 
-def _is_damaged(sets: Path, version: int) -> bool:
+def _is_damaged(sets: Place, version: int) -> bool:
     try:
         check_installed(sets, version)
         open_joins(joins_path(sets, version)).check()
@@ -165,7 +168,7 @@ def _is_damaged(sets: Path, version: int) -> bool:
 
 def _changed(
     catalog: Catalog,
-    sets: Path,
+    sets: Place,
     since: int,
     changed: ChangedFeeds,
     now: datetime,
@@ -198,7 +201,7 @@ def _changed(
 
 def _compile(
     catalog: Catalog,
-    sets: Path,
+    sets: Place,
     version: int,
     now: datetime,
     plan: Plan,

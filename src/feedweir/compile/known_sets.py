@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from threading import Lock
 from typing import TypeAlias
 
@@ -29,6 +28,7 @@ from feedweir.optimize.containment import Filters
 from feedweir.pipeline.sets import joins_path, open_installed
 from feedweir.plan.nodes import Node
 from feedweir.plan.query_columns import QueryTable
+from feedweir.storage import Place
 
 _GROWTH = 4
 """A piece that is at most so many times as large as the next one is merged with it."""
@@ -63,7 +63,7 @@ class KnownSet:
 class KnownSets:
     """Thread-safe."""
 
-    def __init__(self, catalog: Catalog, sets: Path) -> None:
+    def __init__(self, catalog: Catalog, sets: Place) -> None:
         self._catalog = catalog
         self._sets = sets
         self._turn = Lock()

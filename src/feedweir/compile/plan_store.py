@@ -13,12 +13,12 @@ from types import MappingProxyType
 from typing import Any
 
 from feedweir.errors import CompiledSetError
-from feedweir.logs.files import replacing
 from feedweir.optimize.filter_plans.drift import Drift, Standing
 from feedweir.optimize.filter_plans.source_plans import PlannedSource, Way
 from feedweir.optimize.filter_plans.work_model import Work, seconds_of
 from feedweir.plan.predicate_wire import predicate_from_json, predicate_to_json
 from feedweir.plan.predicates import TRUE, Predicate
+from feedweir.storage import replacing
 
 _CURRENT = "CURRENT"
 _STANDINGS = "standings"

@@ -34,7 +34,7 @@ from feedweir.optimize.filter_plans.source_plans import places_of, tree_of
 from feedweir.optimize.join_order import has_chains, order_excess
 from feedweir.optimize.statistics import SourceStatistics
 from feedweir.pipeline.observations import ObservationLog
-from feedweir.pipeline.sets import joins_path
+from feedweir.pipeline.sets import joins_path, own_sets
 from feedweir.plan.nodes import Node
 from feedweir.plan.query import Query
 from feedweir.plan.query_columns import QueryTable
@@ -163,7 +163,7 @@ class Plans:
             return
         stored = load_plan(self._directory, plan_in_force(self._directory))
         self._planner.resume(stored, known, now, load_standings(self._directory))
-        self._planner.follow(queries_of(self._sets, version), None, known, now)
+        self._planner.follow(queries_of(own_sets(self._sets), version), None, known, now)
         self._is_current = True
 
     def _known(self) -> Known:

@@ -13,7 +13,6 @@ repeated. What neither of them names is removed.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -21,6 +20,7 @@ import pyarrow as pa
 from feedweir.errors import CompiledSetError, DamagedFileError
 from feedweir.logs import seals
 from feedweir.logs.files import replace_sealed_json
+from feedweir.storage import Place, places_in
 
 State = Mapping[str, Any]
 T = TypeVar("T")
@@ -31,7 +31,7 @@ _UNREADABLE = (OSError, KeyError, ValueError, TypeError, pa.ArrowException, Dama
 class StateFiles:
     """The states in a directory; `files_of` gives the Arrow files that one names, below the directory."""
 
-    def __init__(self, directory: Path, format: int, files_of: Callable[[State], Iterable[str]]) -> None:
+    def __init__(self, directory: Place, format: int, files_of: Callable[[State], Iterable[str]]) -> None:
         self.directory = directory
         self._format = format
         self._files_of = files_of
@@ -53,8 +53,9 @@ class StateFiles:
             state = seals.read_json(own)
             if state["format"] != self._format:
                 raise CompiledSetError(f"{own.name} is of format {state['format']}, not {self._format}")
+            there = {str(path) for path in self.directory.glob("*/*.arrow")}
             for path in (self.directory / name for name in self._files_of(state)):
-                if not path.exists():
+                if str(path) not in there:
                     raise DamagedFileError(path, "it is missing")
             return decoded(state)
         except _UNREADABLE as error:
@@ -69,16 +70,16 @@ class StateFiles:
     def last_before(self, batch: int) -> int | None:
         return max((number for number in self.batches() if number < batch), default=None)
 
-    def missing(self) -> list[Path]:
+    def missing(self) -> list[Place]:
         """The files that states name and that are not there."""
-        absent = {
+        absent: dict[Place, Place] = {
             path: self._path(number)
             for number in self.batches()
             for name in self._named(number)
             if not (path := self.directory / name).exists()
         }
         # A later batch may have swept the state away meanwhile, and its files with it.
-        return sorted(path for path, state in absent.items() if state.exists())
+        return sorted((path for path, state in absent.items() if state.exists()), key=str)
 
     def keep(self, batches: Collection[int]) -> None:
         """Remove all other states, and the files that none of these names."""
@@ -86,7 +87,7 @@ class StateFiles:
             if number not in batches:
                 self._path(number).unlink(missing_ok=True)
         used = {_stem(name) for number in batches for name in self._named(number)}
-        for path in sorted(self.directory.glob("*/*.arrow")):
+        for path in places_in(self.directory, "*/*.arrow"):
             if _stem(f"{path.parent.name}/{path.name}") not in used:
                 path.unlink(missing_ok=True)
 
@@ -97,7 +98,7 @@ class StateFiles:
         except _UNREADABLE:
             return []
 
-    def _path(self, batch: int) -> Path:
+    def _path(self, batch: int) -> Place:
         return self.directory / f"state-{batch:012d}.json"
 
 

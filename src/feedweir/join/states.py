@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import logging
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from feedweir.errors import CompiledSetError
@@ -23,6 +21,7 @@ from feedweir.join.windows.window_state import WindowState
 from feedweir.join.windows.window_store import WindowStore
 from feedweir.logs.batches import Manifest
 from feedweir.logs.joined_log import Construction
+from feedweir.storage import Place, below, places_in, remove_tree
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +32,7 @@ class JoinStates:
     A batch begins with the state after the very batch before it: an older one has not seen what came since.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Place) -> None:
         self._directory = directory
         self._held: dict[int, tuple[int, JoinState]] = {}
         self._spoilt: dict[int, list[str]] = {}
@@ -58,7 +57,7 @@ class JoinStates:
         """The files of a shard's state after a batch, below the directory."""
         folder = self._directory / str(shard)
         paths = (folder / f"state-{batch:012d}.json", folder / "windows" / f"state-{batch:012d}.json")
-        return tuple(str(path.relative_to(self._directory)) for path in paths if path.exists())
+        return tuple(below(self._directory, path) for path in paths if path.exists())
 
     def save(self, shard: int, manifest: Manifest, compiled: CompiledJoins, state: JoinState) -> None:
         """Keep the state after a batch. The next one begins with it as it is read from disk."""
@@ -88,7 +87,7 @@ class JoinStates:
         wanted = stages.logic.joins.horizons
         if {*wanted} <= {*state.windows.streams}:
             return state
-        others = (int(path.parent.name) for path in sorted(self._directory.glob("*/windows")))
+        others = (int(path.parent.name) for path in places_in(self._directory, "*/windows"))
         found = (self._windows_of(other, after) for other in others if other != shard)
         return JoinState(state.patterns, state.windows.adopting(found, wanted))
 
@@ -134,11 +133,11 @@ def _is_of(name: str, shard: int) -> bool:
     return name.split("/", 1)[0] == str(shard)
 
 
-def forget_shards(directory: Path, living: Sequence[int]) -> None:
+def forget_shards(directory: Place, living: Sequence[int]) -> None:
     """Remove the states of shards that no longer have feeds."""
-    for path in sorted(directory.glob("[0-9]*")):
+    for path in places_in(directory, "[0-9]*"):
         if int(path.name) not in living:
-            shutil.rmtree(path, ignore_errors=True)
+            remove_tree(path)
 
 
 def _note(state: PatternState) -> dict[str, Any]:

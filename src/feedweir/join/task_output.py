@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
@@ -24,6 +23,7 @@ from feedweir.logs.files import open_arrow, replace_arrow
 from feedweir.logs.sorted_files import Run
 from feedweir.match.trees import DocumentTree, TreeSet
 from feedweir.match.trees.witnesses import Witnesses
+from feedweir.storage import Place, places_in, replacing
 
 Longs = NDArray[np.int64]
 
@@ -37,7 +37,7 @@ def shown_and_hidden(elements: pa.Table) -> tuple[pa.Table, pa.Table]:
 class StreamLog:
     """The members of streams that no reader sees; its files lie beside the witnesses and are removed with them."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Place) -> None:
         self._directory = directory
 
     def write(self, assignment: Assignment, number: int, hidden: pa.Table) -> None:
@@ -46,7 +46,7 @@ class StreamLog:
 
     def read(self, batch: Manifest) -> Streams:
         """What the tasks of a batch found, by the attempts that count."""
-        found = (sorted(self._directory.glob(f"{name}-streams-*.arrow")) for name in batch.attempts)
+        found = (places_in(self._directory, f"{name}-streams-*.arrow") for name in batch.attempts)
         return Streams(tuple(_columns(open_arrow(path)) for paths in found for path in paths))
 
 
@@ -170,7 +170,7 @@ def witnesses_in(trees: TreeSet, items: pa.RecordBatch | pa.Table, wanted: Longs
 class WitnessLog:
     """The witnesses of a batch, by task and shard, until it is published."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Place) -> None:
         self._directory = directory
 
     def write(self, assignment: Assignment, shard: int, rows: WitnessRows) -> None:
@@ -188,7 +188,7 @@ class WitnessLog:
                 found = found.joined(WitnessRows(open_arrow(pairs), open_arrow(values)))
         return found
 
-    def _paths(self, attempt: str, shard: int) -> tuple[Path, Path]:
+    def _paths(self, attempt: str, shard: int) -> tuple[Place, Place]:
         """Of the pairs, and of the values that they have."""
         stem = f"{attempt}-{shard}"
         return self._directory / f"{stem}.pairs.arrow", self._directory / f"{stem}.values.arrow"
@@ -210,14 +210,14 @@ class DividedJoins:
     the exchange, which is emptied when the batch is published.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Place) -> None:
         self._directory = directory
 
     def write(self, batch: int, shard: int, found: Iterable[Longs]) -> str:
         """Write rows; the name of the file, which is not synced: the batch ends soon."""
-        self._directory.mkdir(exist_ok=True)
         name = f"{batch:012d}-joins-{shard}-{token_hex(4)}.arrow"
-        with (self._directory / name).open("wb") as file, pa.ipc.new_file(file, _DIVIDED) as writer:
+        path = self._directory / name
+        with replacing(path, is_synced=False) as file, pa.ipc.new_file(file, _DIVIDED) as writer:
             for rows in found:
                 writer.write_batch(pa.record_batch([pa.array(column) for column in rows], schema=_DIVIDED))
         return name

@@ -152,7 +152,6 @@ class Manifest:
     elements_removed: int = 0
     source_files: tuple[str, ...] = ()
     """What its tasks learned of sources besides `sources` (`logs/source_reports.py`)."""
-    phases: tuple[Phase, ...] = ()
     landed_bytes: int = 0
     """Of its documents, as they landed."""
 
@@ -173,7 +172,6 @@ class Manifest:
     def from_json(value: dict[str, Any]) -> Manifest:
         files: dict[str, Any] = {name: tuple(value.get(name, ())) for name in _LISTS}
         files["versions"] = tuple((upto, version) for upto, version in value.get("versions", ()))
-        files["phases"] = tuple(Phase(**one) for one in value.get("phases", ()))
         return Manifest(**{**value, **files, "sources": _sources_of(value)})
 
 
@@ -195,11 +193,10 @@ def _with_plain_sources(value: Manifest) -> dict[str, Any]:
     """The fields of a value. Unlike `asdict`, this does not copy the reports of a thousand sources."""
     plain = _plain(value)
     plain["sources"] = {name: _plain(report) for name, report in value.sources.items()}
-    plain["phases"] = [_plain(phase) for phase in value.phases]
     return plain
 
 
-def _plain(value: Manifest | SourceReport | Phase) -> dict[str, Any]:
+def _plain(value: Manifest | SourceReport) -> dict[str, Any]:
     return {name: getattr(value, name) for name in value.__slots__}
 
 

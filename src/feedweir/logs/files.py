@@ -1,14 +1,10 @@
-"""Files that are complete or absent: written under a draft name, synced, then renamed."""
+"""Files of logs: Arrow, Parquet and JSON, sealed, each complete or absent."""
 
 from __future__ import annotations
 
-import errno
 import json
-import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
-from secrets import token_hex
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import IO, Any, TypeVar
 
 import pyarrow as pa
@@ -17,9 +13,8 @@ import pyarrow.parquet as pq
 
 from feedweir.errors import DamagedFileError
 from feedweir.logs import seals
+from feedweir.storage import Place, local, put_absent, replacing
 
-_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
-"""What file systems without hard links say: there the lock of whoever is in charge has to do."""
 _PATIENCE = 10
 """Several compactions may happen in a row."""
 T = TypeVar("T")
@@ -35,53 +30,7 @@ def retry_when_compacted(read: Callable[[], T]) -> T:
     return read()
 
 
-@contextmanager
-def replacing(path: Path, *, is_synced: bool = True) -> Iterator[IO[bytes]]:
-    """A file to write that takes the place of `path` once it is complete and, unless nobody needs it after the machine
-    has lost its power, on disk.
-
-    The draft's name is the writer's own, so that two writers of the same file cannot mix their bytes, on whichever
-    machines they are.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = _draft_of(path)
-    with draft.open("w+b") as file:
-        yield file
-        if is_synced:
-            file.flush()
-            os.fsync(file.fileno())
-    draft.replace(path)
-
-
-def _draft_of(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{os.getpid()}-{token_hex(4)}")
-
-
-def put_absent(path: Path, data: bytes, *, is_synced: bool = True) -> bool:
-    """Write a file unless there is one of this name; whether it was written. Of several writers one succeeds."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = _draft_of(path)
-    with draft.open("wb") as file:
-        file.write(data)
-        if is_synced:
-            file.flush()
-            os.fsync(file.fileno())
-    try:
-        os.link(draft, path)
-    except FileExistsError:
-        return False
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        if path.exists():
-            return False
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-    return True
-
-
-def replace_arrow(path: Path, table: pa.Table) -> None:
+def replace_arrow(path: Place, table: pa.Table) -> None:
     """Write an Arrow file that readers can map into memory, sealed."""
     with replacing(path) as file:
         with pa.ipc.new_file(file, table.schema, metadata=seals.METADATA) as writer:
@@ -89,12 +38,12 @@ def replace_arrow(path: Path, table: pa.Table) -> None:
         seals.seal(file, seals.name_of(path))
 
 
-def open_arrow(path: Path) -> pa.Table:
+def open_arrow(path: Place) -> pa.Table:
     """An Arrow file, mapped; columns of one chunk come out without a copy. `DamagedFileError` when it is damaged."""
     return seals.opened_arrow(path)
 
 
-def replace_parquet(path: Path, table: pa.Table, *, row_group_size: int, repeating: Sequence[str]) -> None:
+def replace_parquet(path: Place, table: pa.Table, *, row_group_size: int, repeating: Sequence[str]) -> None:
     """Write a Parquet file, compressed, sealed, with statistics that let readers skip.
 
     `repeating` are the columns whose values often repeat; only they are dictionary-encoded.
@@ -109,19 +58,19 @@ def replace_parquet(path: Path, table: pa.Table, *, row_group_size: int, repeati
 
 
 def read_parquet(
-    path: Path, columns: Sequence[str] | None = None, filters: pc.Expression | None = None
+    path: Place, columns: Sequence[str] | None = None, filters: pc.Expression | None = None
 ) -> pa.Table:
     """Columns of a Parquet file, and the rows that a filter lets through; `DamagedFileError` when it is damaged."""
     seals.INSPECTOR.check(path)
     try:
-        return pq.read_table(path, columns=columns, filters=filters)
+        return pq.read_table(local(path), columns=columns, filters=filters)
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError) as error:
         raise DamagedFileError(path, str(error)) from error
 
 
-def read_held_parquet(path: Path, file: IO[bytes], filters: pc.Expression | None = None) -> pa.Table:
+def read_held_parquet(path: Place, file: IO[bytes], filters: pc.Expression | None = None) -> pa.Table:
     """As `read_parquet`, of a file that was opened before, and that a compaction may have deleted since."""
     with file:
         # A compaction has checked every byte of the files that it deletes.
@@ -133,18 +82,18 @@ def read_held_parquet(path: Path, file: IO[bytes], filters: pc.Expression | None
             raise DamagedFileError(path, str(error)) from error
 
 
-def replace_json(path: Path, value: dict[str, Any]) -> None:
+def replace_json(path: Place, value: dict[str, Any]) -> None:
     """Write a JSON file."""
     with replacing(path) as file:
         file.write(json.dumps(value, ensure_ascii=False).encode())
 
 
-def replace_sealed_json(path: Path, value: dict[str, Any], *, is_synced: bool = True) -> None:
+def replace_sealed_json(path: Place, value: dict[str, Any], *, is_synced: bool = True) -> None:
     """Write a JSON file of a log."""
     with replacing(path, is_synced=is_synced) as file:
         file.write(seals.sealed_json(value, seals.name_of(path)))
 
 
-def put_absent_sealed_json(path: Path, value: dict[str, Any], *, is_synced: bool = True) -> bool:
+def put_absent_sealed_json(path: Place, value: dict[str, Any], *, is_synced: bool = True) -> bool:
     """Write a JSON file of a log unless there is one of this name; whether it was written."""
     return put_absent(path, seals.sealed_json(value, seals.name_of(path)), is_synced=is_synced)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
-from pathlib import Path
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ from feedweir.items.numbering import segment_of
 from feedweir.logs.batches import Manifest
 from feedweir.logs.files import retry_when_compacted
 from feedweir.logs.sorted_files import open_sorted, replace_sorted
+from feedweir.storage import Place as StoredAt
 
 Place: TypeAlias = tuple[int, tuple[int, ...], str]
 """Where an item or a constructed document stands in the stream (`Item.place`)."""
@@ -86,10 +86,10 @@ class JoinedLog:
 
     def __init__(
         self,
-        directory: Path,
+        directory: StoredAt,
         manifests: Callable[[], list[Manifest]],
         identities: Callable[[Sequence[int]], Mapping[int, int]],
-        opened: Callable[[Path, Callable[[Path], pa.Table], pa.Table], pa.Table],
+        opened: Callable[[StoredAt, Callable[[StoredAt], pa.Table], pa.Table], pa.Table],
     ) -> None:
         """`identities` gives the keys of items by number, for files that were written without them; `opened` reads a
         file, or gives nothing for one that is damaged."""
@@ -171,10 +171,10 @@ class JoinedLog:
         found = (table.filter(pc.is_in(table[column], wanted)) for table in of_feed)
         return _in_order(found, ANNOTATION_SCHEMA, ANNOTATION_SCHEMA.names)
 
-    def _noted_for(self, path: Path, feed: int) -> pa.Table:
+    def _noted_for(self, path: StoredAt, feed: int) -> pa.Table:
         return self._opened(path, partial(_of_feed, feed=feed), ANNOTATION_SCHEMA.empty_table())
 
-    def _made_for(self, path: Path, feed: int) -> pa.Table:
+    def _made_for(self, path: StoredAt, feed: int) -> pa.Table:
         return self._opened(path, partial(_of_feed, feed=feed), MADE_SCHEMA.empty_table())
 
     def _with_items(self, annotations: pa.Table) -> pa.Table:
@@ -200,11 +200,11 @@ class JoinedLog:
         )
 
 
-def _of_feed(path: Path, feed: int) -> pa.Table:
+def _of_feed(path: StoredAt, feed: int) -> pa.Table:
     return open_sorted(path).of_feed(feed)
 
 
-def _whole(path: Path) -> pa.Table:
+def _whole(path: StoredAt) -> pa.Table:
     return open_sorted(path).table()
 
 

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 from zlib import crc32
 
 import pyarrow as pa
@@ -29,6 +30,7 @@ from feedweir.health.item_log import hand_over, is_followed
 from feedweir.items.numbering import MAX_DOCUMENTS_PER_SEGMENT, document_number
 from feedweir.items.schema import DOCUMENT_SCHEMA
 from feedweir.logs import seals
+from feedweir.storage import ObjectPath, Place, listed, local, put_absent, replacing
 
 _log = logging.getLogger(__name__)
 
@@ -83,10 +85,12 @@ class _Ticket:
 class LandingLog:
     """A directory of segments. Any number of processes may read it, and writers take turns."""
 
-    def __init__(self, directory: Path | str, *, max_segment_bytes: int = MAX_SEGMENT_BYTES) -> None:
-        self.directory = Path(directory)
+    def __init__(self, directory: Place | str, *, max_segment_bytes: int = MAX_SEGMENT_BYTES) -> None:
+        self.directory: Place = Path(directory) if isinstance(directory, str) else directory
         self._max_segment_bytes = max_segment_bytes
         self._known = 0
+        self._sizes: dict[int, int] = {}
+        """Of segments in a store, which is asked for each once."""
         self._tickets: list[_Ticket] = []
         self._arriving = threading.Lock()
         self._writing = threading.Lock()
@@ -128,14 +132,22 @@ class LandingLog:
                 ticket.segment = segment
 
     def _land(self, documents: Sequence[Landed]) -> int:
-        self.directory.mkdir(parents=True, exist_ok=True)
         segment = 0
-        with _exclusive(self.directory / "_lock"):
+        with self._alone():
             for chunk in chunks(documents, self._max_segment_bytes):
-                segment = self.latest() + 1
-                self._write(segment, chunk)
+                segment = self._write(self.latest() + 1, chunk)
                 _log_landed(segment, chunk)
         return segment
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """No other process writes during the block. A store has no locks: there a number is whose file came first."""
+        if isinstance(self.directory, ObjectPath):
+            yield
+            return
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with _exclusive(self.directory / "_lock"):
+            yield
 
     def latest(self) -> int:
         """The highest segment that was landed, 0 for an empty log: a probe, not a listing.
@@ -154,7 +166,7 @@ class LandingLog:
         """The documents of a segment (`DOCUMENT_SCHEMA`), in landing order."""
         path = self.path(segment)
         try:
-            data = path.read_bytes()
+            data = local(path).read_bytes()
         except FileNotFoundError as error:
             if segment <= self.removed():
                 raise LandingError(
@@ -184,7 +196,7 @@ class LandingLog:
         """Some row groups of a segment; each page has a checksum of its own, so that the others need not be read."""
         path = self.path(piece.segment)
         try:
-            with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            with pq.ParquetFile(local(path), page_checksum_verification=True) as file:
                 return _complete(file.read_row_groups(range(piece.first, piece.end)))
         except (pa.ArrowException, OSError, ValueError) as error:
             raise LandingError(f"landing segment {piece.segment} is damaged: {error}") from error
@@ -198,7 +210,7 @@ class LandingLog:
         if whole <= size:
             return [(Piece(segment), whole)]
         try:
-            about = pq.read_metadata(self.path(segment))
+            about = pq.read_metadata(local(self.path(segment)))
         except (pa.ArrowException, OSError):  # whoever reads it will tell
             return [(Piece(segment), whole)]
         groups = [_compressed(about.row_group(place)) for place in range(about.num_row_groups)]
@@ -211,7 +223,9 @@ class LandingLog:
         found: list[str] = []
         for segment in self.segments(after, upto):
             with suppress(pa.ArrowException, OSError):
-                found += pq.ParquetFile(self.path(segment)).read(columns=["source"])["source"].to_pylist()
+                found += (
+                    pq.ParquetFile(local(self.path(segment))).read(columns=["source"])["source"].to_pylist()
+                )
         return found
 
     def segments(self, after: int, upto: int) -> range:
@@ -242,14 +256,13 @@ class LandingLog:
 
     def pieces(self) -> Iterator[tuple[int, datetime, int]]:
         """For each segment, oldest first: its number, when it landed, and its size in bytes."""
-        for segment in self.segments(self.removed(), self.latest()):
-            with suppress(FileNotFoundError):
-                found = self.path(segment).stat()
-                yield segment, datetime.fromtimestamp(found.st_mtime, UTC), found.st_size
+        for path, found in listed(self.directory, f"[0-9]*{_SUFFIX}"):
+            if _is_segment(path.name) and int(path.stem) > self.removed():
+                yield int(path.stem), datetime.fromtimestamp(found.st_mtime, UTC), found.st_size
 
     def remove(self, upto: int) -> None:
         """Delete the segments up to one. That is recorded first; files that a crash leaves are deleted next time."""
-        with _exclusive(self.directory / "_lock"):
+        with self._alone():
             if upto > self.removed():
                 self._put_checked("_removed", upto)
             for segment in sorted(_numbers(self.directory)):
@@ -258,53 +271,81 @@ class LandingLog:
 
     def write_empty(self, segment: int) -> None:
         """Write an empty segment in place of one that is missing or damaged."""
-        with _exclusive(self.directory / "_lock"):
+        with self._alone():
             self._put(segment, ())
 
     def _size(self, segment: int) -> int:
+        path = self.path(segment)
         try:
-            return self.path(segment).stat().st_size
+            if not isinstance(path, ObjectPath):
+                return path.stat().st_size
+            if segment not in self._sizes:
+                self._sizes[segment] = path.stat().st_size
+            return self._sizes[segment]
         except FileNotFoundError:
             return 0  # readers report that it is missing
 
-    def path(self, segment: int) -> Path:
+    def path(self, segment: int) -> Place:
         """The path of a segment."""
         return self.directory / f"{segment:0{_DIGITS}d}{_SUFFIX}"
 
-    def _write(self, segment: int, documents: Sequence[Landed]) -> None:
-        self._put(segment, documents)
-        self._known = segment
+    def _write(self, segment: int, documents: Sequence[Landed]) -> int:
+        """Write the next segment; its number, which another process may have taken meanwhile."""
+        if isinstance(self.directory, ObjectPath):
+            while not put_absent(self.path(segment), self._bytes_of(segment, documents)):
+                segment += 1
+        else:
+            self._put(segment, documents)
+        self._known = max(self._known, segment)
         self._hint(segment)
+        return segment
+
+    def _bytes_of(self, segment: int, documents: Sequence[Landed]) -> bytes:
+        with TemporaryFile() as file:
+            self._fill(file, segment, documents)
+            file.seek(0)
+            return file.read()
 
     def _put(self, segment: int, documents: Sequence[Landed]) -> None:
+        if isinstance(self.directory, ObjectPath):
+            with replacing(self.path(segment)) as file:
+                self._fill(file, segment, documents)
+            return
         # Names that begin with an underscore are invisible to readers of the directory, Spark's included.
         temporary = self.directory / f"_{segment:0{_DIGITS}d}.tmp"
         with temporary.open("w+b") as file:
-            table = table_of(segment, documents)
-            with pq.ParquetWriter(
-                file,
-                table.schema,
-                compression="zstd",
-                use_dictionary=_REPEATING,
-                write_page_checksum=True,
-                write_statistics=False,
-            ) as writer:
-                for first, end in _row_groups(documents):
-                    writer.write_table(table.slice(first, end - first))
-                writer.add_key_value_metadata(seals.METADATA | {_CHECKED: "pages"})
-            seals.seal(file, self.path(segment).name)
+            self._fill(file, segment, documents)
             file.flush()
             os.fsync(file.fileno())
-        os.rename(temporary, self.path(segment))
+        os.rename(temporary, self.directory / self.path(segment).name)
         _sync_directory(self.directory)
+
+    def _fill(self, file: IO[bytes], segment: int, documents: Sequence[Landed]) -> None:
+        table = table_of(segment, documents)
+        with pq.ParquetWriter(
+            file,
+            table.schema,
+            compression="zstd",
+            use_dictionary=_REPEATING,
+            write_page_checksum=True,
+            write_statistics=False,
+        ) as writer:
+            for first, end in _row_groups(documents):
+                writer.write_table(table.slice(first, end - first))
+            writer.add_key_value_metadata(seals.METADATA | {_CHECKED: "pages"})
+        seals.seal(file, self.path(segment).name)
 
     def _hint(self, segment: int) -> None:
         # Written after the segment is safe, so that a hint is at most behind, never ahead.
         self._put_checked("_latest", segment)
 
     def _put_checked(self, name: str, segment: int) -> None:
+        text = f"{segment} {_check_digits(segment)}"
+        if isinstance(self.directory, ObjectPath):
+            (self.directory / name).write_bytes(text.encode())
+            return
         temporary = self.directory / f"{name}.tmp"
-        temporary.write_text(f"{segment} {_check_digits(segment)}", encoding="ascii")
+        temporary.write_text(text, encoding="ascii")
         os.replace(temporary, self.directory / name)
 
     def _hinted(self) -> int:
@@ -347,7 +388,7 @@ def _has_page_checksums(about: pq.FileMetaData) -> bool:
     return _CHECKED.encode() in (about.metadata or {})
 
 
-def _checked(path: Path) -> int:
+def _checked(path: Place) -> int:
     """The number of a segment that was recorded with its check digits; 0 if there is none, or it cannot be read."""
     try:
         number, digits = path.read_text(encoding="ascii").split()
@@ -418,13 +459,14 @@ def _sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
-def _numbers(directory: Path) -> Iterator[int]:
-    if not directory.is_dir():
-        return
-    for entry in os.scandir(directory):
-        stem, suffix = os.path.splitext(entry.name)
-        if suffix == _SUFFIX and len(stem) == _DIGITS and stem.isdigit():
-            yield int(stem)
+def _numbers(directory: Place) -> Iterator[int]:
+    names = (path.name for path in directory.glob(f"[0-9]*{_SUFFIX}"))
+    return (int(name[:_DIGITS]) for name in names if _is_segment(name))
+
+
+def _is_segment(name: str) -> bool:
+    stem, suffix = os.path.splitext(name)
+    return suffix == _SUFFIX and len(stem) == _DIGITS and stem.isdigit()
 
 
 def _log_landed(segment: int, documents: Sequence[Landed]) -> None:

@@ -8,11 +8,11 @@ need not outlast a loss of power, which ends all that could have run its batch: 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from feedweir.errors import DamagedFileError
 from feedweir.logs.files import put_absent_sealed_json, replace_sealed_json
 from feedweir.logs.seals import read_json
+from feedweir.storage import Place, places_in
 
 _KEPT = 64
 """The newest pins: a process that stood still for a while must find its place taken."""
@@ -32,7 +32,7 @@ class Pin:
 class PinLog:
     """The pins of a data directory."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Place) -> None:
         self._directory = directory
 
     def after(self, segment: int) -> Pin | None:
@@ -53,8 +53,8 @@ class PinLog:
 
     def forget(self) -> None:
         """Delete all but the newest."""
-        for path in sorted(self._directory.glob("[0-9]*.json"))[:-_KEPT]:
+        for path in places_in(self._directory, "[0-9]*.json")[:-_KEPT]:
             path.unlink(missing_ok=True)
 
-    def _path(self, after: int) -> Path:
+    def _path(self, after: int) -> Place:
         return self._directory / f"{after:012d}.json"

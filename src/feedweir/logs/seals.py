@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from feedweir.errors import DamagedFileError
+from feedweir.storage import ObjectPath, Place, local
 
 _MARK = b"feedweir-seal:"
 _WIDTH = 8
@@ -52,14 +53,17 @@ class Inspector:
     def __init__(self) -> None:
         self._known: dict[Path, tuple[int, int, int]] = {}
 
-    def check(self, path: Path) -> None:
+    def check(self, place: Place) -> None:
         """Raises `DamagedFileError` if a file is damaged, and `FileNotFoundError` if it does not exist."""
+        path = local(place)
         state = os.stat(path)
         looks = (state.st_ino, state.st_size, state.st_mtime_ns)
         if self._known.get(path) == looks:
             return
         if not _is_whole(path, state.st_size):
-            raise DamagedFileError(path, "its checksum is wrong")
+            if isinstance(place, ObjectPath):
+                place.forget_fetched()
+            raise DamagedFileError(place, "its checksum is wrong")
         if len(self._known) >= _MOST_REMEMBERED:
             self._known.clear()
         self._known[path] = looks
@@ -69,16 +73,16 @@ INSPECTOR = Inspector()
 """The files that this process has checked."""
 
 
-def name_of(path: Path) -> str:
+def name_of(path: Place) -> str:
     """The name of a file that its seal covers: the log and the file name."""
     return f"{path.parent.name}/{path.name}"
 
 
-def opened_arrow(path: Path) -> pa.Table:
+def opened_arrow(path: Place) -> pa.Table:
     """An Arrow file, mapped into memory; `DamagedFileError` when it is not as it was written."""
     INSPECTOR.check(path)
     try:
-        with pa.memory_map(str(path)) as source:
+        with pa.memory_map(str(local(path))) as source:
             return pa.ipc.open_file(source).read_all()
     except FileNotFoundError:
         raise
@@ -92,7 +96,7 @@ def sealed_json(value: dict[str, Any], name: str) -> bytes:
     return text[:-1] + _JSON_MARK + _of_text(text[:-1], name) + b'"}'
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Place) -> dict[str, Any]:
     """What a sealed JSON file holds; `DamagedFileError` when it is not as it was written."""
     data = path.read_bytes()
     head, mark, tail = data.rpartition(_JSON_MARK)
@@ -109,7 +113,7 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
-def is_sealed_json(path: Path) -> bool:
+def is_sealed_json(path: Place) -> bool:
     """Whether a JSON file has a seal, be it a good one or not."""
     return path.exists() and _JSON_MARK in path.read_bytes()
 

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from feedweir.errors import DamagedFileError
 from feedweir.logs import seals
-from feedweir.logs.files import replacing
+from feedweir.storage import Place, local, replacing
 
 _I64 = npt.NDArray[np.int64]
 Run: TypeAlias = tuple[_I64, _I64]
@@ -155,7 +155,7 @@ def _decoded(file: SortedFile, group: int) -> Run:
     return file.run([group])
 
 
-def replace_sorted(path: Path, table: pa.Table) -> None:
+def replace_sorted(path: Place, table: pa.Table) -> None:
     """Write a file of rows that are sorted by feed, sealed; integers are packed as differences."""
     packed = [field.name for field in table.schema if pa.types.is_integer(field.type)]
     with replacing(path) as file:
@@ -175,9 +175,10 @@ def replace_sorted(path: Path, table: pa.Table) -> None:
 _OPENED: OrderedDict[tuple[Path, int, int], SortedFile] = OrderedDict()
 
 
-def open_sorted(path: Path) -> SortedFile:
+def open_sorted(place: Place) -> SortedFile:
     """A file of rows that are sorted by feed. `DamagedFileError` when it is damaged."""
-    seals.INSPECTOR.check(path)
+    seals.INSPECTOR.check(place)
+    path = local(place)
     state = os.stat(path)
     key = (path, state.st_ino, state.st_mtime_ns)
     known = _OPENED.get(key)

@@ -30,7 +30,7 @@ from feedweir.items.numbering import document_number, first_seq, segment_of
 from feedweir.items.schema import ITEM_SCHEMA, items_of
 from feedweir.items.string_keys import item_keys
 from feedweir.logs.batches import Assignment, Manifest, SourceReport
-from feedweir.logs.directory import NEWEST, latest_batch
+from feedweir.logs.directory import NEWEST, latest_batch, newest_of
 from feedweir.logs.files import (
     put_absent_sealed_json,
     read_held_parquet,
@@ -43,6 +43,7 @@ from feedweir.logs.joined_log import JoinedLog
 from feedweir.logs.seals import INSPECTOR, opened_arrow, read_json
 from feedweir.logs.sorted_files import Run, SortedFile, no_rows, open_sorted, replace_sorted
 from feedweir.logs.source_reports import REPEATING, REPORT_SCHEMA, SourceReports, report_table
+from feedweir.storage import ObjectPath, Place, listed, local
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -66,7 +67,7 @@ _REPEATING = (
 class Store:
     """The published batches of a data directory."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Place) -> None:
         self._directory = directory
         self._batches = directory / "batches"
         self._items = directory / "items"
@@ -82,11 +83,11 @@ class Store:
         self.joined = JoinedLog(directory, self.manifests, self._identities, self.opened)
         """The results of joins."""
         self._manifests: dict[tuple[str, int], Manifest] = {}
-        self._spoilt: dict[Path, str] = {}
+        self._spoilt: dict[Place, str] = {}
         """Manifests that cannot be read, or are missing."""
-        self._found: dict[Path, str] = {}
+        self._found: dict[Place, str] = {}
         """Other files that were found damaged or missing when they were opened."""
-        self._inside: list[Path] = []
+        self._inside: list[Place] = []
         """Manifests that lie inside others."""
 
     # Writing
@@ -157,14 +158,15 @@ class Store:
         manifests = self.manifests()
         named = {path for manifest in manifests for path in self.files_of(manifest)}
         # A manifest is written once: since then what it does not name has not been needed.
-        since = {manifest.upto: _changed(self.path_of(manifest)) for manifest in manifests}
+        written = {path: state.st_mtime for path, state in listed(self._batches, "[0-9]*.json")}
+        since = {manifest.upto: written.get(self.path_of(manifest), 0.0) for manifest in manifests}
         ends = sorted(since)
         for folder in self._folders:
-            for path in sorted(folder.glob("[0-9]*")):
+            for path, state in list(listed(folder, "[0-9]*")):
                 number = int(path.name[:12])
                 if number <= latest and path not in named:
                     holder = ends[min(bisect_left(ends, number), len(ends) - 1)]
-                    if max(_changed(path), since[holder]) < before.timestamp():
+                    if max(state.st_mtime, since[holder]) < before.timestamp():
                         path.unlink(missing_ok=True)
 
     # Reading
@@ -202,7 +204,7 @@ class Store:
                 found.append(self._read(path))
         return min(found, key=_widest_first, default=None)
 
-    def path_of(self, manifest: Manifest) -> Path:
+    def path_of(self, manifest: Manifest) -> Place:
         """Where the manifest is: older versions gave one that was merged or emptied the name of its last batch."""
         path = self._batches / manifest_name(manifest)
         return path if path.exists() else self._batches / f"{manifest.upto:012d}.json"
@@ -211,15 +213,16 @@ class Store:
         """The last landing segment whose documents were published; 0 before the first."""
         return latest_batch(self._batches)
 
-    def damages(self) -> dict[Path, str]:
+    def damages(self) -> dict[Place, str]:
         """By path, what is wrong with files of the log, as far as this process has noticed."""
         self.manifests()
         files = {path for manifest in self.manifests() for path in self.files_of(manifest)}
         self._found = {path: why for path, why in self._found.items() if path in files}
-        missing = {path: "it is missing" for path in files if not path.exists()}
+        there = {path for folder in self._folders for path in folder.glob("[0-9]*")}
+        missing = dict.fromkeys(files - there, "it is missing")
         return {**self._spoilt, **missing, **self._found}
 
-    def files_of(self, manifest: Manifest) -> list[Path]:
+    def files_of(self, manifest: Manifest) -> list[Place]:
         """The files that readers open of a batch."""
         names = (
             manifest.item_files,
@@ -235,11 +238,11 @@ class Store:
         folders = (*self._folders, self._directory / "seen")
         return sorted(path.name for folder in folders for path in folder.glob("[0-9]*"))
 
-    def check(self, manifest: Manifest) -> dict[Path, str]:
+    def check(self, manifest: Manifest) -> dict[Place, str]:
         """By path, what is wrong with the files of a batch; every byte is read."""
         return {path: why for path in self.files_of(manifest) if (why := trouble_with(path))}
 
-    def opened(self, path: Path, read: Callable[[Path], T], nothing: T) -> T:
+    def opened(self, path: Place, read: Callable[[Place], T], nothing: T) -> T:
         """Read a file. One that is damaged is recorded and counts as empty, so that the rest can be read."""
         try:
             return read(path)
@@ -250,7 +253,7 @@ class Store:
                 return self._noticed(path, "it is missing", nothing)
             raise  # a compaction took it in
 
-    def _noticed(self, path: Path, why: str, nothing: T) -> T:
+    def _noticed(self, path: Place, why: str, nothing: T) -> T:
         if path not in self._found:
             _log.error("%s is damaged and left out: %s", path, why)
         self._found[path] = why
@@ -270,8 +273,8 @@ class Store:
 
     def _found_in(self, listed: Sequence[tuple[str, int]]) -> list[Manifest]:
         read: dict[tuple[str, int], Manifest] = {}
-        spoilt: dict[Path, str] = {}
-        expected = self.latest()
+        spoilt: dict[Place, str] = {}
+        expected = newest_of(self._batches, (name for name, _ in listed if name.endswith(".json")))
         for name, changed in listed:
             try:
                 read[name, changed] = self._manifests.get((name, changed)) or self._read(self._batches / name)
@@ -280,7 +283,7 @@ class Store:
             except DamagedFileError as error:
                 spoilt[error.path] = error.reason
         found: list[Manifest] = []
-        inside: list[Path] = []
+        inside: list[Place] = []
         for (name, _), manifest in sorted(read.items(), key=lambda one: _widest_first(one[1])):
             if found and manifest.upto > found[-1].after:
                 inside.append(self._batches / name)
@@ -297,7 +300,7 @@ class Store:
         name = f"{upto:012d}-since-{after:012d}*"
         return any(any(folder.glob(name)) for folder in (self._items, self._elements))
 
-    def _gap(self, upto: int, expected: int, spoilt: Mapping[Path, str]) -> dict[Path, str]:
+    def _gap(self, upto: int, expected: int, spoilt: Mapping[Place, str]) -> dict[Place, str]:
         """What is missing between two batches, unless a manifest that cannot be read explains it."""
         number = f"{expected:012d}"
         if upto >= expected or any(path.name.startswith(number) for path in spoilt):
@@ -397,7 +400,7 @@ class Store:
         )
         return sorted(found, key=lambda item: item.seq)
 
-    def item_paths(self) -> list[Path]:
+    def item_paths(self) -> list[Place]:
         """The readable Parquet files of the item log, newest batch first."""
         paths = [self._items / name for manifest in self.manifests() for name in sorted(manifest.item_files)]
         return [path for path in paths if self.opened(path, _is_sound, nothing=False)]
@@ -442,14 +445,17 @@ class Store:
         taken it in by then.
         """
         held = [
-            [(path, self.opened(path, _held, None)) for path in map(self._items.joinpath, one.item_files)]
+            [
+                (path, self.opened(path, _held, None))
+                for path in (self._items / name for name in one.item_files)
+            ]
             for one in manifests
         ]
         wanted = None if after is None else pc.field("seq") > after
         return (self._held_table(files, wanted) for files in held)
 
     def _held_table(
-        self, files: Sequence[tuple[Path, IO[bytes] | None]], wanted: pc.Expression | None
+        self, files: Sequence[tuple[Place, IO[bytes] | None]], wanted: pc.Expression | None
     ) -> pa.Table:
         nothing, read = ITEM_SCHEMA.empty_table(), partial(read_held_parquet, filters=wanted)
         reads = ((path, partial(read, file=file)) for path, file in files if file is not None)
@@ -469,21 +475,27 @@ class Store:
         return self.opened(self._elements / name, open_sorted, _NO_ELEMENTS)
 
     def _listed(self) -> list[tuple[str, int]]:
-        if not self._batches.is_dir():
-            return []
-        entries = (entry for entry in os.scandir(self._batches) if entry.name[0].isdigit())
-        found = []
-        for entry in entries:
-            with suppress(FileNotFoundError):
-                found.append((entry.name, entry.stat().st_mtime_ns))
-        return sorted(found)
+        if not isinstance(self._batches, ObjectPath):
+            return _scanned(self._batches)
+        return sorted((path.name, state.st_mtime_ns) for path, state in self._batches.listed("[0-9]*"))
 
-    def _read(self, path: Path) -> Manifest:
+    def _read(self, path: Place) -> Manifest:
         try:
             manifest = Manifest.from_json(read_json(path))
         except (TypeError, KeyError, ValueError, AttributeError) as error:
             raise DamagedFileError(path, f"it is not a manifest: {error}") from error
         return manifest
+
+
+def _scanned(directory: Path) -> list[tuple[str, int]]:
+    """The names in a directory that begin with a digit, with their times; it is asked for by every reader."""
+    found: list[tuple[str, int]] = []
+    with suppress(FileNotFoundError):
+        for entry in os.scandir(directory):
+            if entry.name[0].isdigit():
+                with suppress(FileNotFoundError):
+                    found.append((entry.name, entry.stat().st_mtime_ns))
+    return sorted(found)
 
 
 def manifest_name(manifest: Manifest) -> str:
@@ -502,7 +514,7 @@ def _widest_first(manifest: Manifest) -> tuple[int, int, int]:
     return -manifest.upto, manifest.after, -sum(manifest.is_emptied)
 
 
-def trouble_with(path: Path) -> str:
+def trouble_with(path: Place) -> str:
     """What is wrong with a file; empty if nothing is."""
     try:
         _is_sound(path)
@@ -513,14 +525,14 @@ def trouble_with(path: Path) -> str:
     return ""
 
 
-def _held(path: Path) -> IO[bytes] | None:
-    return path.open("rb")
+def _held(path: Place) -> IO[bytes] | None:
+    return local(path).open("rb")
 
 
-def _is_sound(path: Path) -> bool:
+def _is_sound(path: Place) -> bool:
     INSPECTOR.check(path)
     try:
-        pq.read_metadata(path) if path.suffix == ".parquet" else opened_arrow(path)
+        pq.read_metadata(local(path)) if path.suffix == ".parquet" else opened_arrow(path)
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError) as error:
@@ -536,10 +548,10 @@ def _by_manifest(manifests: list[Manifest], seqs: list[int]) -> Iterator[tuple[M
 
 
 @lru_cache(maxsize=10_000)
-def _last_arrival(path: Path) -> datetime | None:
+def _last_arrival(path: Place) -> datetime | None:
     """When the newest item of a file arrived, by its column statistics; cached, since files never change."""
     try:
-        about = pq.read_metadata(path)
+        about = pq.read_metadata(local(path))
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError) as error:
@@ -549,14 +561,7 @@ def _last_arrival(path: Path) -> datetime | None:
     return max((one.max for one in groups if one and one.has_min_max), default=None)
 
 
-def _changed(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except FileNotFoundError:
-        return 0.0
-
-
-def _size(path: Path) -> int:
+def _size(path: Place) -> int:
     try:
         return path.stat().st_size
     except FileNotFoundError:

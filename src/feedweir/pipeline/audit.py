@@ -16,12 +16,13 @@ from feedweir.logs.store import Store, trouble_with
 from feedweir.pipeline.quarantine import Quarantine
 from feedweir.pipeline.seen import SeenLog
 from feedweir.pipeline.worker import seen_log
+from feedweir.storage import Place, below, places_in
 
 
 def damages_in(directory: DataDirectory, store: Store, landing: LandingLog) -> dict[str, str]:
     """By name below the data directory, what is wrong with each damaged file."""
     manifests = store.manifests()
-    found = {
+    found: dict[Place, str] = {
         **store.damages(),
         **{path: why for manifest in manifests for path, why in store.check(manifest).items()},
         **_newest(directory.batches, store, manifests),
@@ -31,11 +32,11 @@ def damages_in(directory: DataDirectory, store: Store, landing: LandingLog) -> d
         **_states(directory.joins, manifests),
         **Quarantine(directory.quarantine).damages(),
     }
-    named = {str(path.relative_to(directory.root)): why for path, why in found.items()}
+    named = {below(directory.root, path): why for path, why in found.items()}
     return {**_doubts(manifests), **named}
 
 
-def _newest(batches: Path, store: Store, manifests: list[Manifest]) -> dict[Path, str]:
+def _newest(batches: Place, store: Store, manifests: list[Manifest]) -> dict[Place, str]:
     path = batches / NEWEST
     # It did not exist before there were seals.
     is_due = bool(manifests) and is_sealed_json(store.path_of(manifests[0]))
@@ -44,7 +45,7 @@ def _newest(batches: Path, store: Store, manifests: list[Manifest]) -> dict[Path
     return _sealed(path)
 
 
-def _sealed(path: Path) -> dict[Path, str]:
+def _sealed(path: Place) -> dict[Place, str]:
     try:
         read_json(path)
     except FileNotFoundError:
@@ -54,7 +55,7 @@ def _sealed(path: Path) -> dict[Path, str]:
     return {}
 
 
-def _landed(landing: LandingLog) -> Iterator[tuple[Path, str]]:
+def _landed(landing: LandingLog) -> Iterator[tuple[Place, str]]:
     for segment in landing.segments(landing.removed(), landing.latest()):
         try:
             landing.read(segment)
@@ -62,23 +63,23 @@ def _landed(landing: LandingLog) -> Iterator[tuple[Path, str]]:
             yield landing.path(segment), error.message
 
 
-def _seen(directory: DataDirectory, seen: SeenLog, batch: int) -> dict[Path, str]:
+def _seen(directory: DataDirectory, seen: SeenLog, batch: int) -> dict[Place, str]:
     return {path: why for path in seen.paths(batch) if (why := trouble_with(path))}
 
 
-def _histories(joins: Path) -> Iterator[tuple[Path, str]]:
-    for path in sorted(joins.rglob("*.arrow")):
+def _histories(joins: Place) -> Iterator[tuple[Place, str]]:
+    for path in places_in(joins, "**/*.arrow"):
         if not path.name.startswith(".") and (why := trouble_with(path)):
             yield path, why
-    for path in sorted(joins.rglob("state-*.json")):
+    for path in places_in(joins, "**/state-*.json"):
         if not path.name.startswith("."):
             yield from _sealed(path).items()
-    for folder in sorted(joins.glob("[0-9]*")):
+    for folder in places_in(joins, "[0-9]*"):
         for path in (*HistoryStore(folder).missing(), *WindowStore(folder / "windows").missing()):
             yield path, "it is missing"
 
 
-def _states(joins: Path, manifests: list[Manifest]) -> dict[Path, str]:
+def _states(joins: Place, manifests: list[Manifest]) -> dict[Place, str]:
     """What the joins of the newest batch left for the next, and what they began with, where it is missing."""
     living = {Path(name).parent for name in manifests[0].states} if manifests else set()
     named = [name for one in manifests[:2] for name in one.states if Path(name).parent in living]

@@ -22,6 +22,7 @@ from feedweir.logs.batches import (
     phase_of,
 )
 from feedweir.logs.directory import DataDirectory
+from feedweir.logs.flow import PhaseLog
 from feedweir.logs.landing import LandingLog
 from feedweir.logs.store import Store
 from feedweir.pipeline.charge import Charge
@@ -45,6 +46,7 @@ class BatchPublisher:
         self._joins = directory.joins
         self._store = Store(directory.root)
         self._landing = LandingLog(directory.landing)
+        self._phases = PhaseLog(directory.phases)
         self._witnesses = WitnessLog(directory.witnesses)
         worker = JoinWorker(directory)
         self._run_shards: RunShards = run_shards or (lambda tasks: [worker.run(task) for task in tasks])
@@ -64,7 +66,6 @@ class BatchPublisher:
             return published
         manifest = replace(
             manifest_of(assignment, receipts, tasks),
-            phases=tuple(phases),
             landed_bytes=self._landing.bytes_in(assignment.after, assignment.upto),
         )
         shards = open_joins(joins_path(self._sets, assignment.version)).shards
@@ -77,11 +78,12 @@ class BatchPublisher:
                 [ShardTask(one, bare, shard_attempts.get(one, ""), found.get(one)) for one in shards]
             )
             phase = phase_of("join", time.perf_counter() - begun, [one.spent_s for one in joined])
-            manifest = replace(with_joins(manifest, joined), phases=(*manifest.phases, phase))
+            manifest, phases = with_joins(manifest, joined), [*phases, phase]
         if self._charge:
             self._charge.check()
             manifest = replace(manifest, epoch=self._charge.epoch)
         manifest = self._store.publish(manifest)
+        self._phases.write(manifest.upto, phases)
         hand_over(
             "published",
             batch=manifest.upto,

@@ -19,11 +19,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from feedweir.errors import DisplacedError, StorageError
 from feedweir.logs.disk_errors import as_storage_errors
-from feedweir.logs.files import put_absent
+from feedweir.storage import Place, own_place, put_absent
 
 FILE_NAME = "runner.lock"
 _EPOCHS = "epochs"
@@ -41,7 +42,7 @@ _log = logging.getLogger(__name__)
 class Charge:
     """One process's charge of a data directory, until another takes the next epoch."""
 
-    root: Path
+    root: Place
     epoch: int
 
     def check(self) -> None:
@@ -52,9 +53,10 @@ class Charge:
 
 
 @contextmanager
-def in_charge(root: Path) -> Iterator[Charge]:
+def in_charge(root: Place) -> Iterator[Charge]:
     """Be in charge during the block; raises `StorageError` if another process is and can be seen to be."""
-    path = root / FILE_NAME
+    path = own_place(root) / FILE_NAME
+    path.parent.mkdir(parents=True, exist_ok=True)
     with as_storage_errors():
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
@@ -68,10 +70,10 @@ def in_charge(root: Path) -> Iterator[Charge]:
         os.close(descriptor)
 
 
-def is_running(root: Path) -> bool:
+def is_running(root: Place) -> bool:
     """Whether some process runs batches in this directory now."""
     try:
-        descriptor = os.open(root / FILE_NAME, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(own_place(root) / FILE_NAME, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
     try:
@@ -109,7 +111,7 @@ def _locked(descriptor: int) -> None:
     return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _next_epoch(root: Path) -> int:
+def _next_epoch(root: Place) -> int:
     taken = sorted(_epochs(root))
     for number in taken[: -_KEPT + 1]:
         _path(root, number).unlink(missing_ok=True)
@@ -119,19 +121,21 @@ def _next_epoch(root: Path) -> int:
     return number
 
 
-def _epochs(root: Path) -> list[int]:
+def _epochs(root: Place) -> list[int]:
     return [int(path.stem) for path in (root / _EPOCHS).glob("[0-9]*.json")]
 
 
-def _path(root: Path, epoch: int) -> Path:
+def _path(root: Place, epoch: int) -> Place:
     return root / _EPOCHS / f"{epoch:012d}.json"
 
 
 def _signature() -> bytes:
-    return json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode() + b"\n"
+    return (
+        json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "token": token_hex(4)}).encode() + b"\n"
+    )
 
 
-def _signed(path: Path) -> str:
+def _signed(path: Place) -> str:
     """Who wrote its signature into a file."""
     try:
         who: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))

@@ -16,7 +16,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +25,7 @@ import pyarrow.compute as pc
 from feedweir.items.schema import ITEM_SCHEMA
 from feedweir.pipeline.seen import RANGES, Keys, Seen, Sightings
 from feedweir.pipeline.stage import judged, keyed
+from feedweir.storage import Place, local, replacing
 
 _I64 = npt.NDArray[np.int64]
 _COST_OF_ITEM = 500
@@ -68,7 +68,7 @@ class Slice:
 class Exchange:
     """The files of one data directory."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Place) -> None:
         self._directory = directory
 
     def put_parsed(self, attempt: str, items: pa.RecordBatch) -> tuple[int, int]:
@@ -161,11 +161,11 @@ class Exchange:
                 path.unlink(missing_ok=True)
 
     def _write(self, name: str, table: pa.Table) -> None:
-        self._directory.mkdir(exist_ok=True)
-        with self._path(name).open("wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        path = self._path(name)
+        with replacing(path, is_synced=False) as file, pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table.combine_chunks())
 
-    def _path(self, name: str) -> Path:
+    def _path(self, name: str) -> Place:
         return self._directory / name
 
 
@@ -182,8 +182,8 @@ _KEYS_SCHEMA = pa.schema(
 )
 
 
-def _opened(path: Path) -> pa.Table:
-    return pa.ipc.open_file(pa.memory_map(os.fspath(path))).read_all()
+def _opened(path: Place) -> pa.Table:
+    return pa.ipc.open_file(pa.memory_map(os.fspath(local(path)))).read_all()
 
 
 def _within(table: pa.Table, first: int, end: int) -> pa.Table:

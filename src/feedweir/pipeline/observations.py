@@ -6,12 +6,10 @@ A task that is repeated writes the same file again. Nothing is synced: what a cr
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import astuple, dataclass
-from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import IO, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +19,7 @@ from feedweir.join.result_tables import JoinObservation
 from feedweir.logs.batches import Assignment
 from feedweir.match import CompiledSet, Counters
 from feedweir.match.index.filter_forest import Observed
+from feedweir.storage import Place, local, places_in, replacing
 
 COSTS_OF_ONE_IN = 256
 """Of how many items one is matched once more to count the candidates, which takes a little longer."""
@@ -84,7 +83,7 @@ def _is_counted(seqs: pa.Array, one_in: int) -> npt.NDArray[np.bool_]:
 class ObservationLog:
     """The files of one data directory."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Place) -> None:
         self._directory = directory
 
     def write(self, assignment: Assignment, items: pa.RecordBatch, observed: Sequence[Observed]) -> None:
@@ -105,17 +104,14 @@ class ObservationLog:
             with self._replacing(assignment, "npy") as file:
                 np.save(file, costs, allow_pickle=False)
 
-    def _replacing(self, assignment: Assignment, ending: str) -> AbstractContextManager[BinaryIO]:
+    def _replacing(self, assignment: Assignment, ending: str) -> AbstractContextManager[IO[bytes]]:
         return self._draft(assignment.upto, assignment.task, ending)
 
     @contextmanager
-    def _draft(self, upto: int, part: int, ending: str) -> Iterator[BinaryIO]:
-        self._directory.mkdir(parents=True, exist_ok=True)
+    def _draft(self, upto: int, part: int, ending: str) -> Iterator[IO[bytes]]:
         path = self._directory / f"{upto:012d}-{part:03d}.{ending}"
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
-        with draft.open("wb") as file:
+        with replacing(path, is_synced=False) as file:
             yield file
-        draft.replace(path)
 
     def write_joins(self, upto: int, shard: int, observed: Sequence[JoinObservation]) -> None:
         """Store what a shard counted of its joins, if anything."""
@@ -156,13 +152,13 @@ class ObservationLog:
             if batch <= upto:
                 path.unlink(missing_ok=True)
 
-    def _files(self, ending: str) -> list[tuple[int, Path]]:
-        return [(int(path.name[:12]), path) for path in sorted(self._directory.glob(f"[0-9]*.{ending}"))]
+    def _files(self, ending: str) -> list[tuple[int, Place]]:
+        return [(int(path.name[:12]), path) for path in places_in(self._directory, f"[0-9]*.{ending}")]
 
 
-def _loaded(path: Path) -> Costs:
+def _loaded(path: Place) -> Costs:
     try:
-        costs: Costs = np.load(path, allow_pickle=False)
+        costs: Costs = np.load(local(path), allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return _NO_COSTS  # a crash took it away
     return costs

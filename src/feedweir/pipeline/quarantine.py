@@ -7,11 +7,9 @@ it is landed again as another document. A record is therefore never removed.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import pyarrow as pa
@@ -21,6 +19,7 @@ from feedweir.items.numbering import segment_of_document
 from feedweir.logs.files import replace_sealed_json
 from feedweir.logs.landing import Landed, LandingLog
 from feedweir.logs.seals import read_json
+from feedweir.storage import Place
 
 if TYPE_CHECKING:
     from feedweir.acquire.parse.parse_process import Stopped
@@ -59,7 +58,7 @@ class Quarantined:
 class Quarantine:
     """The records of one directory."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Place) -> None:
         self._directory = directory
 
     def numbers(self) -> frozenset[int]:
@@ -91,9 +90,9 @@ class Quarantine:
             reason = f"its record {self._path(number).name} is damaged: {error.reason}"
             return Quarantined(number=number, source="", size=0, reason=reason, attempts=0, since="")
 
-    def damages(self) -> dict[Path, str]:
+    def damages(self) -> dict[Place, str]:
         """By path, what is wrong with each damaged record."""
-        found: dict[Path, str] = {}
+        found: dict[Place, str] = {}
         for path in map(self._path, sorted(self._numbers())):
             try:
                 _read(path)
@@ -132,21 +131,15 @@ class Quarantine:
     def _write(self, record: Quarantined) -> None:
         replace_sealed_json(self._path(record.number), asdict(record))
 
-    def _path(self, number: int) -> Path:
+    def _path(self, number: int) -> Place:
         return self._directory / f"{number}.json"
 
     def _numbers(self) -> Iterator[int]:
-        try:
-            names = os.listdir(self._directory)
-        except FileNotFoundError:
-            return
-        for name in names:
-            stem, suffix = os.path.splitext(name)
-            if suffix == ".json" and stem.isdigit():
-                yield int(stem)
+        names = (path.stem for path in self._directory.glob("[0-9]*.json"))
+        return (int(name) for name in names if name.isdigit())
 
 
-def _read(path: Path) -> Quarantined:
+def _read(path: Place) -> Quarantined:
     value = read_json(path)
     try:
         return Quarantined(**value)

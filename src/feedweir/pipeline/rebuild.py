@@ -12,7 +12,6 @@ import re
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeAlias
 
 from feedweir.acquire.parse.document_budget import NO_BOUND
@@ -26,6 +25,7 @@ from feedweir.pipeline.batch_run import BatchRun
 from feedweir.pipeline.compaction import merge
 from feedweir.pipeline.seen import PARTS
 from feedweir.pipeline.worker import Worker, seen_log
+from feedweir.storage import below, on_disk
 
 Steps: TypeAlias = tuple[tuple[int, int], ...]
 """Up to which segment which version of the set was in force."""
@@ -105,7 +105,7 @@ class Rebuild:
         # A quarantined document stays out of its batch.
         directory.quarantine.mkdir(exist_ok=True)
         for name in ("landing", "sets", "quarantine"):
-            (root / name).symlink_to(directory.root / name, target_is_directory=True)
+            (root / name).symlink_to(on_disk(directory.root) / name, target_is_directory=True)
         self.directory = DataDirectory(root)
         self._store = Store(root)
         self._attempts: Attempts = {}
@@ -145,8 +145,9 @@ class Rebuild:
         manifests = {f"batches/{manifest_name(one)}" for one in self._store.manifests() if one.upto in lost}
         taken = [name for name in sorted({*names, *renamed, *manifests}) if self._take(name)]
         if any(name.startswith("joins/") for name in names):
-            shutil.rmtree(self._original.joins, ignore_errors=True)
-            shutil.copytree(self.directory.joins, self._original.joins)
+            joins = on_disk(self._original.joins)
+            shutil.rmtree(joins, ignore_errors=True)
+            shutil.copytree(on_disk(self.directory.joins), joins)
         return taken
 
     def _cut_otherwise(self, names: Collection[str]) -> set[int]:
@@ -156,7 +157,7 @@ class Rebuild:
         return {one.upto for one in older if one.upto in batches and one.batches == 1 and not one.attempts}
 
     def _take(self, name: str) -> bool:
-        made, target = self.directory.root / name, self._original.root / name
+        made, target = (on_disk(one.root) / name for one in (self.directory, self._original))
         if not made.is_file():
             return False
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -172,12 +173,11 @@ class Rebuild:
         return [*files, *(f"batches/{manifest_name(manifest)}" for manifest in manifests)]
 
     def _files_of(self, manifest: Manifest) -> list[str]:
-        files: list[Path] = self._store.files_of(manifest)
-        names = [str(path.relative_to(self.directory.root)) for path in files]
+        names = [below(self.directory.root, path) for path in self._store.files_of(manifest)]
         return [*names, *(f"seen/{name}" for name in manifest.seen_files)]
 
     def close(self) -> None:
-        shutil.rmtree(self.directory.root, ignore_errors=True)
+        shutil.rmtree(on_disk(self.directory.root), ignore_errors=True)
 
 
 def named_in(manifests: Iterable[Manifest]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from feedweir.pipeline.audit import damages_in
 from feedweir.pipeline.quarantine import Quarantine, document_in
 from feedweir.pipeline.rebuild import Rebuild, Steps, is_of_batches, spans
 from feedweir.pipeline.worker import seen_log
+from feedweir.storage import on_disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ def repair_logs(
     ensure_version: Callable[[int], None],
 ) -> Repaired:
     """Rebuild what can be rebuilt. No batches may run meanwhile."""
+    on_disk(directory.root)
     damaged = damages_in(directory, store, landing)
     if not damaged:
         return Repaired()
@@ -104,7 +106,7 @@ def _snapshot_in(wanted: set[str]) -> int:
 def _replace_landed(directory: DataDirectory, landing: LandingLog, damaged: dict[str, str]) -> dict[str, str]:
     lost = {name: why for name, why in damaged.items() if name.startswith("landing/")}
     for name in list(lost):
-        path, aside = directory.root / name, directory.root / "damaged" / name
+        path, aside = (on_disk(directory.root) / one for one in (name, f"damaged/{name}"))
         segment = int(path.stem)
         if not path.exists():
             landing.write_empty(segment)

@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import takewhile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from feedweir.errors import SettingsError
 from feedweir.items.numbering import segment_of, segment_of_document
 from feedweir.join.history_floor import oldest_remembered
 from feedweir.pipeline.quarantine import Quarantine
+from feedweir.storage import Place
 
 if TYPE_CHECKING:
     from feedweir.logs.batches import Manifest
@@ -191,7 +191,7 @@ def _quarantined(directory: DataDirectory) -> int:
     return min((segment_of_document(record.number) for record in waiting), default=1 << 62)
 
 
-def _joined(joins: Path) -> Iterator[Need]:
+def _joined(joins: Place) -> Iterator[Need]:
     """The oldest items in the history of joins, including those that constructed documents are made of."""
     if oldest := oldest_remembered(joins):
         yield Need(oldest, "joins")

@@ -10,7 +10,6 @@ import hashlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,6 +19,7 @@ import pyarrow as pa
 from feedweir.errors import DamagedFileError
 from feedweir.items.key_groups import KEY_GROUPS, divided, groups_of
 from feedweir.logs.files import open_arrow, replace_arrow, retry_when_compacted
+from feedweir.storage import Place
 
 _log = logging.getLogger(__name__)
 
@@ -213,7 +213,7 @@ class SeenLog:
 
     def __init__(
         self,
-        directory: Path,
+        directory: Place,
         named: Callable[[], Iterable[str]] = tuple,
         from_items: Callable[[Sequence[int], int], dict[int, Seen]] | None = None,
     ) -> None:
@@ -245,13 +245,14 @@ class SeenLog:
 
     def missing(self, batch: int) -> list[str]:
         """The files up to a batch that manifests name and that are neither there nor part of a later snapshot."""
-        return [path.name for path in self.paths(batch) if not path.exists()]
+        there = {path.name for path in self._directory.glob("[0-9]*.arrow")}
+        return [path.name for path in self.paths(batch) if path.name not in there]
 
     def base(self) -> int:
         """The batch up to which one file holds everything."""
         return max((int(path.name[:12]) for path in self._directory.glob(f"*{_SNAPSHOT}")), default=0)
 
-    def paths(self, batch: int) -> list[Path]:
+    def paths(self, batch: int) -> list[Place]:
         """What is known up to a batch is in these files."""
         return [self._directory / name for name in self._names(batch)]
 
@@ -345,7 +346,7 @@ def _parted(run: Sightings, parts: Iterable[int]) -> Iterator[tuple[int, Sightin
         yield part, Sightings(run.keys.rows(rows), run.fingerprints[rows], run.revisions[rows])
 
 
-def _read(path: Path, parts: Iterable[int]) -> Iterator[tuple[int, Sightings]]:
+def _read(path: Place, parts: Iterable[int]) -> Iterator[tuple[int, Sightings]]:
     """What a file holds of these parts."""
     table = open_arrow(path)
     names = ("high", "low", "fingerprint", "revision")

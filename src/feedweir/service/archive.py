@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -30,10 +29,26 @@ from feedweir.pipeline.retention import (
     remove,
     retention_report,
 )
+from feedweir.storage import ObjectPath, Place, is_store, place_of
 
 
 def now_utc() -> datetime:
     return datetime.now(UTC)
+
+
+def place_in(settings: Settings) -> Place:
+    """Where the settings have the logs."""
+    return place_of(
+        settings.data, options=settings.storage, cache=settings.cache, cache_bytes=settings.cache_bytes
+    )
+
+
+def _check_store(root: ObjectPath, catalog_url: str) -> None:
+    """Whether a store can be relied upon, and what goes with it is there."""
+    if not catalog_url.startswith("postgresql"):
+        hint = "set `catalog` to postgresql://…, which all machines reach"
+        raise SettingsError(f"with data in {root} the catalog must be in PostgreSQL", hint=hint)
+    root.probe()
 
 
 class Archive:
@@ -66,7 +81,7 @@ class Archive:
     @classmethod
     def open(
         cls,
-        data: Path | str,
+        data: Place | str,
         *,
         catalog_url: str = "",
         clock: Callable[[], datetime] = now_utc,
@@ -76,12 +91,12 @@ class Archive:
         tables: bool = True,
     ) -> Self:
         """Open the installation in a directory, or create one; `patience_s` bounds the wait for a locked database."""
-        if "://" in str(data):
-            hint = "name a directory; for several machines, one that all of them mount"
-            raise SettingsError(f"data: {str(data)!r} is not a directory", hint=hint)
-        root = Path(data).resolve()
-        with as_storage_errors():
-            root.mkdir(parents=True, exist_ok=True)
+        root = place_of(data)
+        if isinstance(root, ObjectPath):
+            _check_store(root, catalog_url)
+        else:
+            with as_storage_errors():
+                root.mkdir(parents=True, exist_ok=True)
         url = catalog_url or f"sqlite:///{root}/catalog.sqlite"
         catalog = open_catalog(url, patience_s=patience_s)
         return cls(DataDirectory(root), catalog, clock, retention, allowance, tables)
@@ -92,8 +107,8 @@ class Archive:
     ) -> Self:
         """Open the installation that the settings name."""
         return cls.open(
-            settings.data,
-            catalog_url=settings.catalog_url,
+            place_in(settings),
+            catalog_url=settings.catalog if is_store(settings.data) else settings.catalog_url,
             clock=clock,
             patience_s=patience_s,
             retention=Retention(

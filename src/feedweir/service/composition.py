@@ -54,11 +54,16 @@ def on_spark(weir: Weir, settings: Settings, commit: Commit, opened: ExitStack) 
     """The pipeline as a streaming query of Spark."""
     # Importing Spark takes seconds: the HTTP door is open before.
     from feedweir.spark.pipeline import WatchedQuery, start_pipeline
-    from feedweir.spark.session import close_session, death_told, open_session
+    from feedweir.spark.session import close_session, death_told, open_session, spark_settings
     from feedweir.spark.warmth import keep_workers
 
     with death_told():
-        session = open_session(settings.master, weir.directory.scratch, memory=settings.driver_memory)
+        session = open_session(
+            settings.master,
+            weir.directory.scratch,
+            memory=settings.driver_memory,
+            settings=spark_settings(settings.spark),
+        )
         opened.pop_all()  # the session of before is this one, or died with its JVM
         opened.callback(close_session, session)
         query = start_pipeline(
@@ -180,8 +185,8 @@ def sending_options(weir: Weir, settings: Settings, variations: Variations | Non
     variations = variations or Variations()
     return SendingOptions(
         settings=settings,
-        outputs=weir.directory.root / "outputs",
-        stylesheets=weir.directory.root / "stylesheets",
+        outputs=weir.directory.own / "outputs",
+        stylesheets=weir.directory.own / "stylesheets",
         link_secret=link_secret(weir.catalog, settings.link_secret),
         posts_per_host=variations.posts_per_host,
         retries=variations.retries,
@@ -198,7 +203,7 @@ def delivery_admin(weir: Weir, settings: Settings) -> DeliveryAdmin:
         publish_signal=weir.publish_signal,
         secret=settings.link_secret,
         allow_private=settings.allow_private,
-        stylesheets=Stylesheets(weir.directory.root / "stylesheets"),
+        stylesheets=Stylesheets(weir.directory.own / "stylesheets"),
     )
 
 
@@ -245,7 +250,7 @@ def fetch_loop(
         agent=_agent(settings),
         allow_private=settings.allow_private,
         clock=weir.clock,
-        notes=weir.directory.root / "fetching.json",
+        notes=weir.directory.own / "fetching.json",
         memory=memory,
         leases=leases,
         in_force=weir.version_in_force,
@@ -274,9 +279,14 @@ def _fetching_executors(weir: Weir, settings: Settings) -> Opening:
 
     def opening(ledger: HostLedger) -> AbstractAsyncContextManager[Poller]:
         from feedweir.spark.fetching import FetchOptions, executor_poller
-        from feedweir.spark.session import open_session
+        from feedweir.spark.session import open_session, spark_settings
 
-        session = open_session(settings.master, weir.directory.scratch, memory=settings.driver_memory)
+        session = open_session(
+            settings.master,
+            weir.directory.scratch,
+            memory=settings.driver_memory,
+            settings=spark_settings(settings.spark),
+        )
         fetch_options = FetchOptions(
             landing=weir.directory.landing,
             hosts=ledger.rules,

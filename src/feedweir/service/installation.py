@@ -74,7 +74,7 @@ class Weir(Archive):
         self._set_turn = threading.Lock()
         self._merges = Merges()
         self._recent = RecentFrequencies(self.store)
-        self._stylesheets = Stylesheets(directory.root / "stylesheets")
+        self._stylesheets = Stylesheets(directory.own / "stylesheets")
         self._materialiser = Materialiser(catalog, self.store, self.log, self._stylesheets, clock)
 
     def execute(self, text: str, *, owner: str = "") -> tuple[Outcome, ...]:

@@ -78,15 +78,14 @@ class LocalBackend:
 
     def _flow(self) -> Iterator[Measure]:
         signs, now = self._service.signs(), self._weir.clock()
-        flow = flow_of(self._weir.log, self._weir.store, signs.waiting_since, now)
+        flow = flow_of(self._weir.directory, self._weir.log, self._weir.store, signs.waiting_since, now)
         yield _measure(
             "feedweir_documents_waiting", "The same in documents.", "gauge", flow.documents_waiting
         )
         text = "How long the oldest document that waits has done so."
         yield _measure("feedweir_seconds_behind", text, "gauge", flow.behind_s)
-        phases = flow.last.phases if flow.last else ()
         for name, text in _OF_PHASES.items():
-            samples = tuple(Sample(getattr(one, name), (("phase", one.name),)) for one in phases)
+            samples = tuple(Sample(getattr(one, name), (("phase", one.name),)) for one in flow.phases)
             about = f"{text} of the last batch, by phase."
             yield Measure(name=f"feedweir_batch_{name}", help=about, kind="gauge", samples=samples)
         sizes = {"read": flow.last.landed_bytes if flow.last else 0, "written": flow.written_bytes}

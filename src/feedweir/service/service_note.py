@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import os
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from feedweir.config import Settings
 from feedweir.health.standstill import Bounds, Signs, Trouble
-from feedweir.logs.files import replacing
 from feedweir.logs.landing import LandingLog
 from feedweir.logs.store import Store
 from feedweir.pipeline.charge import is_running
+from feedweir.storage import Place, own_place, replacing
 
 FILE_NAME = "service.json"
 
@@ -23,7 +22,7 @@ def bounds_in(settings: Settings) -> Bounds:
     return Bounds(late=timedelta(seconds=settings.stalled_after_s))
 
 
-def write_note(root: Path, signs: Signs) -> None:
+def write_note(root: Place, signs: Signs) -> None:
     note = {
         "pid": os.getpid(),
         "started": _text(signs.started),
@@ -33,17 +32,17 @@ def write_note(root: Path, signs: Signs) -> None:
         "failed": _trouble_text(signs.failed) if signs.failed else None,
         "troubles": [_trouble_text(one) for one in signs.troubles],
     }
-    with replacing(root / FILE_NAME, is_synced=False) as file:
+    with replacing(own_place(root) / FILE_NAME, is_synced=False) as file:
         file.write(json.dumps(note, ensure_ascii=False, indent=1).encode())
 
 
-def signs_from_outside(root: Path, log: LandingLog, store: Store) -> Signs:
+def signs_from_outside(root: Place, log: LandingLog, store: Store) -> Signs:
     """The state as seen from another process: by the logs, and by the note while its writer is running."""
     waiting = waiting_since(log, store)
     if not is_running(root):
         return Signs(started=None, is_running=False, waiting_since=waiting)
     try:
-        note: dict[str, Any] = json.loads((root / FILE_NAME).read_text(encoding="utf-8"))
+        note: dict[str, Any] = json.loads((own_place(root) / FILE_NAME).read_text(encoding="utf-8"))
         return Signs(
             started=_time(note["started"]),
             published=_time(note["published"]),

@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import pickle
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
+import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
@@ -41,6 +41,7 @@ from feedweir.acquire.refresh.source_history import History
 from feedweir.acquire.refresh.source_state import SourceState
 from feedweir.health.log_setup import log_in_worker
 from feedweir.logs.landing import LandingLog
+from feedweir.storage import Place
 
 _log = logging.getLogger(__name__)
 
@@ -52,7 +53,7 @@ _UNBOUNDED = Budget(per_second=1e9)
 class FetchOptions:
     """How tasks fetch."""
 
-    landing: Path
+    landing: Place
     hosts: HostRules = field(default_factory=HostRules)
     limits: FetchLimits = field(default_factory=FetchLimits)
     agent: Agent = field(default_factory=Agent)
@@ -180,21 +181,32 @@ def fetch_shares(
 ) -> dict[str, FetchResult]:
     """One Spark job, a task for each share; the outcomes by source, as far as tasks came back."""
     orders = [pickle.dumps((fetch_options, share)) for share in shares]
-    answers = session.sparkContext.parallelize(orders, len(orders)).map(_carry_out).collect()
-    return {result.source: result for answer in answers for result in pickle.loads(answer)}
+    numbers = session.range(0, len(orders), 1, len(orders))
+    answers = numbers.mapInArrow(_carrier(orders), "answer binary").collect()
+    return {result.source: result for row in answers for result in pickle.loads(row.answer)}
 
 
-def _carry_out(order: bytes) -> bytes:
-    # Imported where it runs: the worker process's own copy of this module, not what Spark shipped.
-    from feedweir.spark import fetching
+def _carrier(orders: list[bytes]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        # Imported where it runs: the worker process's own copy of this module, not what Spark shipped.
+        from feedweir.spark import fetching
 
+        for batch in numbers:
+            answers = [fetching.carry_out(orders[number]) for number in batch.column(0).to_pylist()]
+            yield pa.RecordBatch.from_pydict({"answer": pa.array(answers, pa.binary())})
+
+    return run
+
+
+def carry_out(order: bytes) -> bytes:
+    """Fetch what an order names; the outcomes, pickled."""
     fetch_options, share = pickle.loads(order)
     log_in_worker(fetch_options.log_level)
     context = TaskContext.get()
     if context is not None and context.attemptNumber() > 0:
         # The first attempt may have asked all these hosts a moment ago; the driver will decide when to ask again.
         return pickle.dumps(())
-    return pickle.dumps(asyncio.run(fetching.fetch_share(fetch_options, share)))
+    return pickle.dumps(asyncio.run(fetch_share(fetch_options, share)))
 
 
 async def fetch_share(fetch_options: FetchOptions, share: Sequence[SourceState]) -> tuple[FetchResult, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -19,11 +20,13 @@ from feedweir.pipeline.batch_publisher import BatchPublisher
 from feedweir.pipeline.batch_run import BatchRun, Division, Pace
 from feedweir.pipeline.charge import Charge
 from feedweir.spark.session import has_died, kill_java
-from feedweir.spark.source import LandingSource
+from feedweir.spark.source import LandingSource, following
 from feedweir.spark.tasks import tasks_on
 
 MAX_BATCH_BYTES = 16 << 20
 """Of compressed documents: some ten thousand items."""
+_PACE, _STORE_PACE = "0 seconds", "1 second"
+"""How long after one look at what landed the next one begins; a store is asked by requests that cost."""
 _ENDED = FeedweirError("the Java process of Spark ended")
 
 
@@ -44,7 +47,7 @@ def start_pipeline(
     """Start the query. `commit` is called with every published batch, and again if a crash interrupted it. A batch is
     divided into at most `tasks` tasks, or as many as there are cores when it begins; `division` overrules that. With
     `batch_seconds`, batches become so large that they take about so long."""
-    session.dataSource.register(LandingSource)
+    session.dataSource.register(following(directory.root.resolve()))
     landing = LandingLog(directory.landing)
 
     pace = Pace(max_batch_bytes, batch_seconds)
@@ -65,13 +68,13 @@ def start_pipeline(
             commit(manifest)
             pace = pace.after(manifest.landed_bytes, time.monotonic() - begun)
 
-    landed = (
-        session.readStream.format(LandingSource.name()).option("root", str(directory.root.resolve())).load()
-    )
+    landed = session.readStream.format(LandingSource.name()).load()
     return (
         landed.writeStream.foreachBatch(step)
         .option("checkpointLocation", str(directory.checkpoint.resolve()))
-        .trigger(**(trigger or {"processingTime": "0 seconds"}))
+        .trigger(
+            **(trigger or {"processingTime": _PACE if isinstance(directory.root, Path) else _STORE_PACE})
+        )
         .queryName("feedweir")
         .start()
     )

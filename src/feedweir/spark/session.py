@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,6 @@ JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 of CPU per batch with it, 0.2 s without."""
 
 SETTINGS = {
-    "spark.executor.extraJavaOptions": JVM_OPTIONS,
-    "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "4",
@@ -34,8 +32,14 @@ SETTINGS = {
     "spark.sql.streaming.metricsEnabled": "false",
     # A batch is a plan of one step: generating code for it takes longer than it saves.
     "spark.sql.codegen.wholeStage": "false",
-    "spark.python.unix.domain.socket.enabled": "true",
     "spark.python.worker.reuse": "true",
+}
+"""What our jobs need wherever they run."""
+
+LOCAL_SETTINGS = {
+    "spark.executor.extraJavaOptions": JVM_OPTIONS,
+    "spark.ui.enabled": "false",
+    "spark.python.unix.domain.socket.enabled": "true",
     "spark.sql.streaming.stopTimeout": "30s",
     # Local checkpoints need no checksum files beside them: half the files, half the renames.
     "spark.sql.streaming.checkpointFileManagerClass": (
@@ -43,6 +47,7 @@ SETTINGS = {
     ),
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
 }
+"""What we decide where Spark is ours alone; on a cluster its owner does."""
 
 _DIES_WITHIN_S = 3.0
 
@@ -50,23 +55,44 @@ _DIES_WITHIN_S = 3.0
 def open_session(
     master: str, scratch: Path, *, memory: str = "1g", settings: dict[str, str] | None = None
 ) -> SparkSession:
-    """A session on `master` (`local[*]`, `spark://…`); `scratch` is for files that Spark can lose."""
+    """A session on `master` (`local[*]`, `spark://…`), or on what `spark-submit` has started.
+
+    `scratch` is for files that Spark can lose. `settings` are handed through, and overrule ours.
+    """
     scratch.mkdir(parents=True, exist_ok=True)
     _forget_what_died()
-    os.environ["JAVA_HOME"] = str(steadfast_java_home(scratch))
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master(master).appName("feedweir").config("spark.driver.memory", memory)
-    builder = builder.config("spark.local.dir", str(scratch)).config(
-        "spark.sql.warehouse.dir", str(scratch / "warehouse")
-    )
-    options = {"spark.driver.extraJavaOptions": f"{JVM_OPTIONS} {archive_option()}"}
-    for key, value in {**SETTINGS, **options, **(settings or {})}.items():
+    builder = SparkSession.builder.appName("feedweir")
+    chosen = dict(SETTINGS)
+    if not is_submitted():
+        os.environ["JAVA_HOME"] = str(steadfast_java_home(scratch))
+        builder = builder.master(master)
+        chosen["spark.driver.memory"] = memory
+        chosen["spark.driver.extraJavaOptions"] = f"{JVM_OPTIONS} {archive_option()}"
+    if is_local(master) and not is_submitted():
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        places = {"spark.local.dir": str(scratch), "spark.sql.warehouse.dir": str(scratch / "warehouse")}
+        chosen |= {**LOCAL_SETTINGS, **places}
+    for key, value in {**chosen, **(settings or {})}.items():
         builder = builder.config(key, value)
     with _errors_into(scratch / "spark.log"):
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def is_submitted() -> bool:
+    """Whether `spark-submit` started this process: then the JVM is there, with its master and its settings."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def is_local(master: str) -> bool:
+    return master.startswith("local")
+
+
+def spark_settings(given: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The table `[spark]` under the names that Spark knows: `executor.memory` is `spark.executor.memory`."""
+    return {name if name.startswith("spark.") else f"spark.{name}": value for name, value in given}
 
 
 def close_session(session: SparkSession) -> None:
@@ -78,7 +104,8 @@ def close_session(session: SparkSession) -> None:
 def has_died() -> bool:
     """Whether there was a JVM and it has ended, as when it ran out of memory."""
     gateway: Any = SparkContext._gateway
-    return gateway is not None and gateway.proc.poll() is not None
+    process = getattr(gateway, "proc", None)  # none of ours under spark-submit
+    return process is not None and process.poll() is not None
 
 
 @contextmanager
@@ -95,7 +122,7 @@ def death_told() -> Iterator[None]:
 def _is_dying() -> bool:
     """As `has_died`; the connections of a process are closed a moment before it has ended."""
     gateway: Any = SparkContext._gateway
-    if gateway is None:
+    if getattr(gateway, "proc", None) is None:
         return False
     with suppress(subprocess.TimeoutExpired):
         gateway.proc.wait(_DIES_WITHIN_S)
@@ -105,7 +132,7 @@ def _is_dying() -> bool:
 def kill_java() -> None:
     """End the JVM as it is: whoever waits for its answer gets an error."""
     gateway: Any = SparkContext._gateway
-    if gateway is not None:
+    if getattr(gateway, "proc", None) is not None:
         gateway.proc.kill()
 
 

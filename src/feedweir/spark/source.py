@@ -8,7 +8,6 @@ doubling anything. No row comes through this source: tasks read the log by thems
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -17,10 +16,11 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
 from feedweir.logs.directory import DataDirectory, current_version, latest_batch
 from feedweir.logs.landing import LandingLog
+from feedweir.storage import Place
 
 
 class LandingReader(DataSourceStreamReader):
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Place) -> None:
         self._directory = DataDirectory(root)
         self._landing = LandingLog(self._directory.landing)
 
@@ -45,7 +45,9 @@ class LandingReader(DataSourceStreamReader):
 
 
 class LandingSource(DataSource):
-    """`spark.readStream.format("feedweir_landing").option("root", …)`."""
+    """`spark.readStream.format("feedweir_landing")`, of the place that `following` names."""
+
+    root: Place
 
     @classmethod
     def name(cls) -> str:
@@ -55,4 +57,9 @@ class LandingSource(DataSource):
         return "landed long"
 
     def streamReader(self, schema: Any) -> LandingReader:
-        return LandingReader(Path(self.options["root"]))
+        return LandingReader(self.root)
+
+
+def following(root: Place) -> type[LandingSource]:
+    """The source of one installation. What opens a store stays out of the query's options, which Spark shows."""
+    return type("FollowedLanding", (LandingSource,), {"root": root})

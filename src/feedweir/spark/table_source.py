@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
@@ -19,6 +18,7 @@ from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
 from feedweir.errors import FrameError, near
+from feedweir.storage import Place, place_of
 from feedweir.tables.snapshots import Share, read_share, snapshot
 from feedweir.tables.table_kinds import TABLES, TableKind
 
@@ -36,7 +36,7 @@ class SharePartition(InputPartition):
 class _Asked:
     """What the options say."""
 
-    root: Path
+    root: Place
     kind: TableKind
     columns: tuple[str, ...]
     after: int
@@ -122,7 +122,7 @@ def _asked(table: str, options: dict[str, str]) -> _Asked:
     if "path" not in options:
         raise FrameError("no installation is named", hint='such as .load("/srv/feedweir")')
     place = options["path"]
-    root = Path(unquote(urlsplit(place).path) if place.startswith("file:") else place)
+    root = place_of(unquote(urlsplit(place).path) if place.startswith("file:") else place)
     if not (root / "landing").is_dir():
         raise FrameError(
             f"{root} is not an installation", hint="name the directory that the setting `data` names"

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +20,7 @@ from deltalake import DeltaTable, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
 
+from feedweir.storage import ObjectPath, Place, local, options_of, remove_tree
 from feedweir.tables.table_kinds import TableKind
 
 _log = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class Change:
 class FollowingTable:
     """A table that is brought to what is wanted, a commit each time something changed."""
 
-    def __init__(self, kind: TableKind, root: Path) -> None:
+    def __init__(self, kind: TableKind, root: Place) -> None:
         self.kind = kind
         self.place = kind.place(root)
         self._table: DeltaTable | None = None
@@ -79,7 +79,8 @@ class FollowingTable:
         for _ in range(_ATTEMPTS):
             target = wanted(self.upto())
             lacking = sorted(target.files.keys() - self._files)
-            added = tuple(name for name in lacking if (self.place / name).exists())  # others are damages
+            there = {path.name for path in self.place.glob("[0-9]*")} if lacking else set()
+            added = tuple(name for name in lacking if name in there)  # others are damages
             removed = tuple(sorted(self._files - target.files.keys()))
             if not added and not removed:
                 break
@@ -145,7 +146,7 @@ class FollowingTable:
             self._files, self._upto = set(), 0
             return None
         try:
-            self._table = DeltaTable(self.place)
+            self._table = DeltaTable(str(self.place), storage_options=options_of(self.place))
             self._read(self._table)
             self._widen()
         except TableNotFoundError:
@@ -161,7 +162,8 @@ class FollowingTable:
     def _created(self) -> DeltaTable:
         self.place.mkdir(parents=True, exist_ok=True)
         self._table = DeltaTable.create(
-            self.place,
+            str(self.place),
+            storage_options=options_of(self.place),
             schema=self.kind.schema,
             name=self.kind.name,
             configuration={**CONFIGURATION, "delta.dataSkippingStatsColumns": ",".join(self.kind.told)},
@@ -181,13 +183,20 @@ class FollowingTable:
 
     def _set_aside(self, error: Exception) -> None:
         """A log that cannot be read is derived from files that are there: it is made anew beside the old one."""
-        aside = self.place / f"_delta_log.damaged-{int(time.time())}"
-        (self.place / "_delta_log").rename(aside)
+        aside = _moved_aside(self.place / "_delta_log")
         reason = str(error).strip().split("\n", 1)[0]
-        _log.error(
-            "the log of table %s cannot be read and is made anew (%s): %s", self.kind.name, aside, reason
-        )
+        _log.error("the log of table %s cannot be read and is made anew%s: %s", self.kind.name, aside, reason)
         self._table, self._files, self._upto = None, set(), 0
+
+
+def _moved_aside(log: Place) -> str:
+    """Take a log away; where it can be moved, it is kept."""
+    if isinstance(log, ObjectPath):
+        remove_tree(log)
+        return ""
+    aside = log.with_name(f"{log.name}.damaged-{int(time.time())}")
+    log.rename(aside)
+    return f" ({aside})"
 
 
 def _fields(schema: pa.Schema) -> list[Any]:
@@ -195,13 +204,13 @@ def _fields(schema: pa.Schema) -> list[Any]:
 
 
 @lru_cache(maxsize=10_000)
-def statistics_of(path: Path, _changed: int, columns: tuple[str, ...]) -> str:
+def statistics_of(path: Place, _changed: int, columns: tuple[str, ...]) -> str:
     """What Delta wants to know of a Parquet file, from the file's own statistics.
 
     Nothing may be left open of a column that the table says to have them for: readers take what is missing for null,
     and find no rows by any filter on it.
     """
-    about = pq.read_metadata(path)
+    about = pq.read_metadata(local(path))
     names = [about.schema.column(place).path for place in range(about.num_columns)]
     least: dict[str, Any] = {}
     most: dict[str, Any] = {}

@@ -11,7 +11,6 @@ import logging
 import threading
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from pathlib import Path
 
 import pyarrow.parquet as pq
 
@@ -19,7 +18,7 @@ from feedweir.catalog import Catalog
 from feedweir.logs.batches import Manifest
 from feedweir.logs.files import replace_parquet
 from feedweir.logs.store import Store
-from feedweir.storage.disk import DiskStorage
+from feedweir.storage import Place, listed, local, places_in
 from feedweir.tables.delta_table import FollowingTable, Wanted
 from feedweir.tables.range_log import RangeFile, RangeLog
 from feedweir.tables.table_kinds import BATCHES, DELIVERIES, FEEDS, SOURCES, TABLES, TableKind
@@ -34,16 +33,12 @@ LINES_AT_ONCE = 50_000
 class OpenTables:
     """The tables of one data directory. Thread-safe."""
 
-    def __init__(self, root: Path, store: Store, catalog: Catalog) -> None:
+    def __init__(self, root: Place, store: Store, catalog: Catalog) -> None:
         self._store = store
         self._catalog = catalog
         self._turn = threading.Lock()
         self._tables = {name: FollowingTable(kind, root) for name, kind in TABLES.items()}
-        storage = DiskStorage(root)
-        self._ranges = {
-            one.name: RangeLog(storage, one.place(Path()).as_posix())
-            for one in (SOURCES, DELIVERIES, BATCHES)
-        }
+        self._ranges = {one.name: RangeLog(one.place(root)) for one in (SOURCES, DELIVERIES, BATCHES)}
         self._feeds = FEEDS.place(root)
 
     def follow(self) -> None:
@@ -66,9 +61,9 @@ class OpenTables:
                 table.look()
             if manifests:
                 self._write_feeds()
-            for path in sorted(self._feeds.glob("[0-9]*.parquet"))[:-1]:
-                if path.stat().st_mtime < before.timestamp():
-                    path.unlink()
+            for path, state in list(listed(self._feeds, "[0-9]*.parquet"))[:-1]:
+                if state.st_mtime < before.timestamp():
+                    path.unlink(missing_ok=True)
             for name, log in self._ranges.items():
                 if emptied and name != DELIVERIES.name:
                     log.forget(emptied)
@@ -112,7 +107,7 @@ class OpenTables:
         version = self._catalog.feeds.version()
         newest = _newest(self._feeds)
         if version and (newest is None or int(newest.stem) != version):
-            before = pq.read_table(newest) if newest else FEEDS.schema.empty_table()
+            before = pq.read_table(local(newest)) if newest else FEEDS.schema.empty_table()
             rows = feed_rows(self._catalog.feeds.definitions(version)[1], before)
             replace_parquet(
                 self._feeds / f"{version:012d}.parquet", rows, row_group_size=100_000, repeating=("kind",)
@@ -157,13 +152,13 @@ def _of_ranges(files: Sequence[RangeFile], reached: int) -> Wanted:
     )
 
 
-def _of_feeds(folder: Path) -> Wanted:
+def _of_feeds(folder: Place) -> Wanted:
     newest = _newest(folder)
     return Wanted({newest.name: False} if newest else {}, lambda _: True, int(newest.stem) if newest else 0)
 
 
-def _newest(folder: Path) -> Path | None:
-    return max(folder.glob("[0-9]*.parquet"), default=None)
+def _newest(folder: Place) -> Place | None:
+    return next(reversed(places_in(folder, "[0-9]*.parquet")), None)
 
 
 def _is_old(name: str, reached: int) -> bool:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from feedweir.storage import Storage
+from feedweir.storage import Place, listed, local, put_absent
 
 _NAME = re.compile(r"(\d{12,})-since-(\d{12,})\.parquet")
 _FAN_IN = 16
@@ -37,8 +37,7 @@ class RangeFile:
 class RangeLog:
     """One folder of such files, written by one process at a time; a second one does no harm."""
 
-    def __init__(self, storage: Storage, folder: str) -> None:
-        self._storage = storage
+    def __init__(self, folder: Place) -> None:
         self._folder = folder
 
     def files(self) -> list[RangeFile]:
@@ -51,7 +50,7 @@ class RangeLog:
         return files[-1].upto if files else 0
 
     def read(self, file: RangeFile) -> pa.Table:
-        return pq.read_table(self._storage.local(self._key(file)))
+        return pq.read_table(local(self._folder / file.name))
 
     def append(self, upto: int, rows: pa.Table) -> None:
         """Add the rows of the numbers up to this one."""
@@ -70,33 +69,31 @@ class RangeLog:
         for one in found:
             is_in = (other for other in kept if other.after <= one.after and one.upto <= other.upto)
             if one not in kept and all(other.changed < before for other in is_in):
-                self._storage.delete(self._key(one))
+                (self._folder / one.name).unlink(missing_ok=True)
 
     def forget(self, upto: int) -> None:
         """Leave out whole files of numbers up to this one, but not the newest."""
         for one in self.files()[:-1]:
             if one.upto <= upto:
-                self._storage.delete(self._key(one))
+                (self._folder / one.name).unlink(missing_ok=True)
 
     def _found(self) -> list[RangeFile]:
         named = (
-            (stored, _NAME.fullmatch(stored.key.rpartition("/")[2]))
-            for stored in self._storage.keys(self._folder)
+            (state, _NAME.fullmatch(path.name)) for path, state in listed(self._folder, "[0-9]*.parquet")
         )
         return [
-            RangeFile(one[0], int(one[2]), int(one[1]), stored.size, stored.changed)
-            for stored, one in named
+            RangeFile(
+                one[0], int(one[2]), int(one[1]), state.st_size, datetime.fromtimestamp(state.st_mtime, UTC)
+            )
+            for state, one in named
             if one
         ]
-
-    def _key(self, file: RangeFile) -> str:
-        return f"{self._folder}/{file.name}"
 
     def _put(self, after: int, upto: int, rows: pa.Table) -> None:
         sink = pa.BufferOutputStream()
         pq.write_table(rows, sink, compression="zstd", compression_level=3)
-        key = f"{self._folder}/{upto:012d}-since-{after:012d}.parquet"
-        self._storage.put_absent(key, sink.getvalue().to_pybytes())
+        name = f"{upto:012d}-since-{after:012d}.parquet"
+        put_absent(self._folder / name, sink.getvalue().to_pybytes())
 
 
 def _counting(found: Sequence[RangeFile]) -> list[RangeFile]:

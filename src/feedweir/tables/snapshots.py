@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +17,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from feedweir.errors import StorageError
 from feedweir.items.numbering import document_number, first_seq
+from feedweir.storage import Place, local, options_of
 from feedweir.tables.delta_table import APP
 from feedweir.tables.table_kinds import TableKind
 
@@ -28,7 +28,7 @@ SHARE_BYTES = 32 << 20
 class Share:
     """Files that one task reads, and which of their rows it wants."""
 
-    paths: tuple[str, ...]
+    paths: tuple[Place, ...]
     after: int
     upto: int
     """Rows of the batches `after < batch <= upto`."""
@@ -36,7 +36,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    path: str
+    path: Place
     size: int
     least: int
     most: int
@@ -59,9 +59,9 @@ class Snapshot:
             file for file in self.files if low <= file.most and (file.least < high or not self.kind.order)
         ]
         shares: list[Share] = []
-        paths: list[str] = []
+        paths: list[Place] = []
         size = 0
-        for file in sorted(wanted, key=lambda one: (one.least, one.path)):
+        for file in sorted(wanted, key=lambda one: (one.least, one.path.name)):
             if paths and size + file.size > SHARE_BYTES:
                 shares.append(Share(tuple(paths), after, last))
                 paths, size = [], 0
@@ -78,11 +78,11 @@ def bounds(kind: TableKind, after: int, upto: int) -> tuple[int, int]:
     return after + 1, upto + 1
 
 
-def snapshot(kind: TableKind, root: Path) -> Snapshot | None:
+def snapshot(kind: TableKind, root: Place) -> Snapshot | None:
     """The newest version of a table; None while nothing has been written to it."""
     place = kind.place(root)
     try:
-        table = DeltaTable(place)
+        table = DeltaTable(str(place), storage_options=options_of(place))
     except TableNotFoundError:
         return None
     except (DeltaError, OSError) as error:
@@ -95,7 +95,7 @@ def snapshot(kind: TableKind, root: Path) -> Snapshot | None:
     )  # of none all rows are wanted
     sizes, paths = (told.column(name).to_pylist() for name in ("size_bytes", "path"))
     files = (
-        _File(str(place / path), size, 0 if low is None else low, (1 << 62) if high is None else high)
+        _File(place / path, size, 0 if low is None else low, (1 << 62) if high is None else high)
         for path, size, low, high in zip(paths, sizes, least, most, strict=True)
     )
     return Snapshot(kind, table.transaction_version(APP) or 0, tuple(files))
@@ -119,7 +119,7 @@ def read_share(
     if feed is not None:
         wanted &= pc.field("feed") == feed
     schema = pa.schema([kind.schema.field(name) for name in columns])
-    data = ds.dataset(list(share.paths), schema=kind.schema, format="parquet")
+    data = ds.dataset([str(local(path)) for path in share.paths], schema=kind.schema, format="parquet")
     for batch in data.to_batches(columns=list(columns), filter=wanted, use_threads=False):
         if batch.num_rows:
             yield batch.cast(schema)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -12,6 +11,7 @@ from feedweir.items.schema import ITEM_SCHEMA
 from feedweir.logs.batches import Manifest
 from feedweir.logs.joined_log import MADE_SCHEMA, NOTED_SCHEMA
 from feedweir.logs.store import ELEMENT_SCHEMA
+from feedweir.storage import Place
 
 _MOMENT = pa.timestamp("us", tz="UTC")
 
@@ -38,7 +38,7 @@ class TableKind:
     """Whether a batch's files were deleted because they were old."""
     has_manifests: bool = True
 
-    def place(self, root: Path) -> Path:
+    def place(self, root: Place) -> Place:
         """Where the table lies in a data directory."""
         return root / self.name if self.has_manifests else root / "tables" / self.name
 

@@ -1,4 +1,4 @@
--- What is known of a source, each fact in a column of its own. `migrate.py` fills them from `refresh`.
+-- What is known of a source, each fact in a column of its own. `conversions.py` fills them from `refresh`.
 ALTER TABLE source ADD COLUMN validated_url {text} NOT NULL DEFAULT '';
 ALTER TABLE source ADD COLUMN body_hash {text} NOT NULL DEFAULT '';
 ALTER TABLE source ADD COLUMN not_before BIGINT;

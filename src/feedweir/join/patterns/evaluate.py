@@ -180,6 +180,10 @@ class Evaluator:
             max((int(budget.spent.max(initial=0)) for budget in budgets.values()), default=0),
         )
 
+    def weight(self, evaluation: Evaluation) -> int:
+        """How many results there are, of all queries."""
+        return sum(self._results(one.relation, [one]) for one in evaluation.found)
+
     def _results(self, number: int, found: Sequence[Found]) -> int:
         members = self._prepared[number].members
         return sum(int(members[one.row].sum()) for one in found)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from feedweir.join.ragged import from_arrow, to_arrow
 from feedweir.join.state_files import State, StateFiles
 from feedweir.logs import seals
 from feedweir.logs.files import replace_arrow
+from feedweir.storage import Place
 
 _NONE = np.empty(0, np.int64)
 
@@ -34,7 +34,7 @@ _NOTHING = Segment(
 )
 
 
-def saved_segment(folder: Path, segment: Segment) -> Segment:
+def saved_segment(folder: Place, segment: Segment) -> Segment:
     """The segment with its rows in files; one that has them stays as it is."""
     stem = stem_of(segment)
     if segment.stem and (folder / f"{stem}.rows.arrow").exists():
@@ -69,7 +69,7 @@ def _tables(segment: Segment) -> dict[str, pa.Table]:
     }
 
 
-def load_segment(folder: Path, stem: str) -> Segment:
+def load_segment(folder: Place, stem: str) -> Segment:
     """The segment with its columns mapped from the files: pages are read when a join touches them."""
     kinds = ("rows", "documents", "members", "derived", "texts")
     blank = {kind: table.schema.empty_table() for kind, table in _tables(_NOTHING).items()}
@@ -131,7 +131,7 @@ class HistoryStore:
     `save` is idempotent. `load(batch)` gives the states before that batch, whatever later attempts left behind.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Place) -> None:
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True)
         self._states = StateFiles(directory, FORMAT, _files_of)
@@ -172,7 +172,7 @@ class HistoryStore:
             self._states.read(batch, self._decoded) if batch in self._states.batches() else ({}, None, None)
         )
 
-    def missing(self) -> list[Path]:
+    def missing(self) -> list[Place]:
         """The files that states name and that are not there."""
         return self._states.missing()
 

@@ -51,6 +51,9 @@ TOO_MANY_OF_ONE = (
     "it would make or try too many documents of one item: compare more values, or take a shorter window"
 )
 
+_AT_ONCE = 256
+"""Items whose documents are evaluated together at first; then as many as give about what may be held."""
+
 Sink = Callable[[LevelResults], None]
 """Takes the results of some documents, so that they need not be held."""
 
@@ -164,6 +167,8 @@ class PatternLogic:
                 else:
                     sink(one)
             self.caches[place].view.trim(state.oldest)
+            # What was trimmed is not there for a repeat of the batch.
+            self.caches[place].taken = None
             made = made.joined(derived_of(inner, place, state))
             after[name] = state
         return PatternResults(tuple(results), failures, self._notices(after)), after
@@ -235,6 +240,7 @@ class PatternLogic:
             return cache.taken
         if not cache.is_of(before):
             cache.view = ViewCache(max_rows=cache.view.max_rows)
+        cache.view.trim(before.oldest)
         known = compacted(before, reach_of(level, before, self.joins.bounds))
         rows, texts = self._rows(level, batch, given, known.next_number)
         segment = segment_of(level, number, given, rows, texts, known.next_number)
@@ -271,10 +277,10 @@ class PatternLogic:
             return
         # Documents that one item completes stay together: which of them come first is decided among all of them.
         starts = np.append(_starts(seq), len(seq)).tolist()
-        waiting = [(0, len(starts) - 1)]
-        while waiting:
-            first, last = waiting.pop()
-            is_one = last - first <= 1
+        first, width, count = 0, _AT_ONCE, len(starts) - 1
+        while first < count:
+            last = min(first + width, count)
+            is_one = last - first == 1
             room = bounds.max_found if is_one else bounds.max_piece
             piece = slice(starts[first], starts[last])
             evaluation = part.evaluator.run_piece(own, documents, view, state.oldest, piece, room, scope)
@@ -282,10 +288,11 @@ class PatternLogic:
             if is_one or not evaluation.dropped:
                 found = self._results(part, evaluation, state, batch)
             if found is None or (found.dropped and not is_one):
-                middle = (first + last) // 2
-                waiting += [(middle, last), (first, middle)]
+                width = (last - first) // 2
             else:
                 yield found
+                first = last
+                width *= 2 if 4 * part.evaluator.weight(evaluation) < bounds.max_piece else 1
 
     def _results(
         self, part: _Part, evaluation: Evaluation, state: LevelState, batch: DocumentBatch

@@ -266,6 +266,11 @@ def _opened(directory: Path, _written_at: int) -> StoredJoins:
         raise CompiledSetError(f"{_NAME} of {directory.name} cannot be read: {error}") from error
 
 
+def segment_names(directory: Path) -> list[str]:
+    """The segments of a version; none if it has no joins."""
+    return [one.segment.directory.name for one in open_joins(directory)._held]
+
+
 def prune_joins(sets: Path, kept: Collection[int]) -> None:
     """Delete all versions but these, and the segments that none of them has."""
     used: set[str] = set()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from feedweir.join.state_files import State, StateFiles
 from feedweir.join.windows.window_state import WindowSegment, WindowState
 from feedweir.logs.files import open_arrow, replace_arrow
+from feedweir.storage import Place
 
 FORMAT = 1
 
@@ -17,7 +16,7 @@ class WindowStore:
     `save` is idempotent. `load(batch)` gives the state before that batch, whatever later attempts left behind.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Place) -> None:
         self._segments = directory / "segments"
         self._states = StateFiles(directory, FORMAT, _files_of)
 
@@ -44,7 +43,7 @@ class WindowStore:
         """The state after exactly this batch, if it is there."""
         return self._states.read(batch, self._decoded) if batch in self._states.batches() else None
 
-    def missing(self) -> list[Path]:
+    def missing(self) -> list[Place]:
         """The files that states name and that are not there."""
         return self._states.missing()
 
@@ -59,7 +58,7 @@ class WindowStore:
         segments = tuple(WindowSegment(open_arrow(self._path(name))) for name in state["segments"])
         return WindowState(segments, state["clock"], tuple(state["streams"]))
 
-    def _path(self, name: str) -> Path:
+    def _path(self, name: str) -> Place:
         return self._segments / f"{name}.arrow"
 
 
