@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from feedweir.channel_kinds import WRITTEN_CHANNELS
 from feedweir.items.attributes import ATTRIBUTES, AttributeType
 from feedweir.items.rdf_values import XSD
+from feedweir.language.feed_statements import VOCABULARY
 from feedweir.language.queries import BlockJoin, Condition, Group, Join, Member, Named, PathBlock, Query, Xscl
 from feedweir.language.schedule_clauses import REMOVABLE
 from feedweir.language.statements import (
@@ -453,6 +454,17 @@ statements: st.SearchStrategy[Statement] = st.one_of(
         st.sampled_from(["", "//order/@number", "/*/dc:identifier", "//@*"]),
     ),
     st.builds(lambda name, feed, apply: RegisterFeed(name, "", feed, apply), names, names, stylesheets),
+    st.builds(
+        lambda name, url, every, owner, hub, says: RegisterFeed(
+            name, url, every=every, owner=owner, hub=hub, id_path=VOCABULARY, saying="\n".join(says)
+        ),
+        names,
+        urls,
+        intervals,
+        owners,
+        st.just("") | urls,
+        st.lists(st.sampled_from(["class urn:it's urn:b urn:c", "property urn:--d urn:/*e"]), max_size=3),
+    ),
     subscriptions(),
     alterations(),
     st.builds(DropFeed, names, st.booleans()),

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from feedweir.acquire.fetch.crawl import CrawlOptions
+from feedweir.acquire.fetch.fetch_loop import FetchLoop
+from feedweir.acquire.fetch.hosts import HostRules
+from feedweir.acquire.fetch.transport import Agent
 from feedweir.errors import LanguageError
 from feedweir.language import format_statement, parse
 from feedweir.plan.vocabularies import MOST_NARROWER
@@ -147,6 +154,46 @@ def test_a_term_with_too_many_below_it_is_refused_for_the_feeds_that_name_it(wei
     assert titles(weir, "OnlyBirds") == {"Ann"}
     assert titles(weir, "Birds") == set()
     assert "graph exactly" in weir.catalog.failures.of("feed", "Birds")[0].reason
+
+
+class Words(BaseHTTPRequestHandler):
+    """Serves the vocabulary as Turtle."""
+
+    def do_GET(self) -> None:
+        found = self.path == "/zoo.ttl"
+        self.send_response(200 if found else 404)
+        self.send_header("Content-Type", "text/turtle")
+        self.end_headers()
+        self.wfile.write(TAXONOMY.encode() if found else b"")
+
+    def log_message(self, *told: object) -> None:
+        """Tests print nothing."""
+
+
+@pytest.fixture
+def origin() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Words)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_vocabulary_is_fetched_like_a_source(weir: Weir, origin: str) -> None:
+    weir.execute(f"drop feed Zoo; register vocabulary {origin}/zoo.ttl as Fetched every 1 day")
+    loop = FetchLoop(
+        weir.catalog,
+        weir.log,
+        options=CrawlOptions(),
+        hosts=HostRules(),
+        agent=Agent(),
+        allow_private=True,
+        clock=weir.clock,
+    )
+    assert loop.fetch_once() == 1
+    weir.run()
+    push(weir, "Animals", animal("Ann", "BarnOwl"))
+    assert titles(weir, "Birds") == {"Ann"}
 
 
 def test_what_a_vocabulary_says_is_checked() -> None:
