@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import threading
 from collections.abc import Callable
@@ -83,7 +84,7 @@ def no_locks(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on storage that several machines share: nothing tells a second process that there is a first."""
 
     def refused(*_: object) -> None:
-        raise OSError(files.errno.ENOLCK, "No locks available")
+        raise OSError(errno.ENOLCK, "No locks available")
 
     flock = fcntl.flock
     monkeypatch.setattr(
