@@ -62,6 +62,7 @@ class Installation:
 
     def __init__(self, directory: Path, **settings: object) -> None:
         self.directory = directory
+        self.data = str(directory)
         self.log = directory.with_suffix(".log")
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -83,7 +84,7 @@ class Installation:
             "-c",
             _PROGRAM,
             "--data",
-            str(self.directory),
+            self.data,
             "run",
             "--port",
             str(self.port),

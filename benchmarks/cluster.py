@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks import _cluster_division, _cluster_frames, _cluster_tables
+from benchmarks import _cluster_division, _cluster_frames, _cluster_store, _cluster_tables
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,5 +18,6 @@ def run(options: argparse.Namespace) -> dict[str, object]:
     return {
         **_cluster_division.figures(options),
         **_cluster_tables.figures(kills, batches),
+        **_cluster_store.figures(20 if options.full else 2, 60 if options.full else 8),
         **_cluster_frames.figures(options, queries=100_000 if options.full else 20_000),
     }

@@ -21,10 +21,10 @@ from feedweir.logs.files import (
     replace_json,
     replace_parquet,
     replace_sealed_json,
-    replacing,
     retry_when_compacted,
 )
 from feedweir.logs.seals import read_json
+from feedweir.storage import replacing
 
 TABLE = pa.table({"n": [1, 2, 3], "word": ["a", "b", "a"]})
 

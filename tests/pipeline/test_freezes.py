@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import threading
 from collections.abc import Callable
@@ -14,7 +15,6 @@ import pytest
 from feedweir.acquire.parse.document_budget import DEFAULT_ALLOWANCE
 from feedweir.acquire.parse.parse_process import parse_process
 from feedweir.errors import DisplacedError
-from feedweir.logs import files
 from feedweir.logs.batches import Assignment, Receipt
 from feedweir.pipeline.batch_tasks import WholeTask
 from feedweir.pipeline.charge import in_charge
@@ -22,6 +22,7 @@ from feedweir.pipeline.compaction import compact, tidy
 from feedweir.pipeline.local_runner import LocalRunner
 from feedweir.pipeline.worker import Worker
 from feedweir.service.installation import Weir
+from feedweir.storage import disk
 from tests.engines import Feeds, land, open_weir, published
 from tests.join.stories import Shown
 
@@ -43,7 +44,7 @@ class Freeze:
         self._thaw = threading.Event()
         self.frozen = threading.Event()
         monkeypatch.setattr(Path, "replace", self._around(Path.replace))
-        monkeypatch.setattr(files.os, "link", self._around(files.os.link))
+        monkeypatch.setattr(disk.os, "link", self._around(disk.os.link))
 
     def _around(self, appear: Callable[..., Any]) -> Callable[..., Any]:
         def appearing(*arguments: Any) -> Any:
@@ -83,7 +84,7 @@ def no_locks(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on storage that several machines share: nothing tells a second process that there is a first."""
 
     def refused(*_: object) -> None:
-        raise OSError(files.errno.ENOLCK, "No locks available")
+        raise OSError(errno.ENOLCK, "No locks available")
 
     flock = fcntl.flock
     monkeypatch.setattr(
