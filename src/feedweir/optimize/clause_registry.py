@@ -33,6 +33,8 @@ class ClauseRegistry:
     """Pairs of atoms that were looked at because one may imply the other."""
     _atom_number: dict[Predicate, int] = field(default_factory=dict)
     _clause_number: dict[Numbers, int] = field(default_factory=dict)
+    _related: dict[int, Atom] = field(default_factory=dict)
+    """What is not composed of others, by number."""
     _filed: dict[Key, list[int]] = field(default_factory=dict)
     """Atoms by the keys under which they may be implied."""
     _reaching: dict[Key, list[int]] = field(default_factory=dict)
@@ -91,14 +93,15 @@ class ClauseRegistry:
         above = _near(self._reaching, keys)
         self.compared += len(below) + len(above)
         for other in below:
-            if atom_implies(atom, self.atoms[other]):
+            if atom_implies(atom, self._related[other]):
                 self._imply(2 * number, 2 * other)
         for other in above:
-            if atom_implies(self.atoms[other], atom):
+            if atom_implies(self._related[other], atom):
                 self._imply(2 * other, 2 * number)
         for other in sorted({*below, *above}):
-            if atoms_exclude(atom, self.atoms[other]):
+            if atoms_exclude(atom, self._related[other]):
                 self._imply(2 * number, 2 * other + 1)
+        self._related[number] = atom
         for key in keys:
             self._filed.setdefault(key, []).append(number)
         for key in reach:
