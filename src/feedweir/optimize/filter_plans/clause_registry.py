@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import cast
 
 from feedweir.optimize.atom_relations import Key, atom_implies, atoms_exclude, keys_of, reach_of
 from feedweir.optimize.boolean_forms import Clause, Literal, clause_key, literal_key, to_cnf
-from feedweir.optimize.filter_plans.numbered_clauses import LiteralRelations, Numbers
+from feedweir.optimize.numbered_clauses import LiteralRelations, Numbers
 from feedweir.optimize.subsumption import signed
 from feedweir.plan.predicates import And, AtLeast, Atom, Not, Or, Predicate
 
@@ -34,6 +33,8 @@ class ClauseRegistry:
     """Pairs of atoms that were looked at because one may imply the other."""
     _atom_number: dict[Predicate, int] = field(default_factory=dict)
     _clause_number: dict[Numbers, int] = field(default_factory=dict)
+    _related: dict[int, Atom] = field(default_factory=dict)
+    """What is not composed of others, by number."""
     _filed: dict[Key, list[int]] = field(default_factory=dict)
     """Atoms by the keys under which they may be implied."""
     _reaching: dict[Key, list[int]] = field(default_factory=dict)
@@ -91,16 +92,16 @@ class ClauseRegistry:
         below = _near(self._filed, reach)
         above = _near(self._reaching, keys)
         self.compared += len(below) + len(above)
-        atoms = cast(list[Atom], self.atoms)  # what is filed is no composition
         for other in below:
-            if atom_implies(atom, atoms[other]):
+            if atom_implies(atom, self._related[other]):
                 self._imply(2 * number, 2 * other)
         for other in above:
-            if atom_implies(atoms[other], atom):
+            if atom_implies(self._related[other], atom):
                 self._imply(2 * other, 2 * number)
         for other in sorted({*below, *above}):
-            if atoms_exclude(atom, atoms[other]):
+            if atoms_exclude(atom, self._related[other]):
                 self._imply(2 * number, 2 * other + 1)
+        self._related[number] = atom
         for key in keys:
             self._filed.setdefault(key, []).append(number)
         for key in reach:
