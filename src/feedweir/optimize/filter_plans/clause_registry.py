@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from feedweir.optimize.atom_relations import Key, atom_implies, atoms_exclude, keys_of, reach_of
 from feedweir.optimize.boolean_forms import Clause, Literal, clause_key, literal_key, to_cnf
-from feedweir.optimize.numbered_clauses import LiteralRelations, Numbers
+from feedweir.optimize.filter_plans.numbered_clauses import LiteralRelations, Numbers
 from feedweir.optimize.subsumption import signed
 from feedweir.plan.predicates import And, AtLeast, Atom, Not, Or, Predicate
 
