@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from feedweir.items.string_keys import stable_number
 from feedweir.join.patterns.evaluate import Found
-from feedweir.join.patterns.level_history import Asked, LevelState
+from feedweir.join.patterns.level_history import Asked, Compositions, LevelState
 from feedweir.join.patterns.pattern_logic import PatternLogic
 from feedweir.join.patterns.pattern_set import PatternSet, compile_patterns
 from feedweir.join.patterns.reach import (
@@ -236,7 +236,7 @@ def test_what_was_forgotten_before_the_clock_went_back_is_met_no_more() -> None:
 def test_a_result_does_not_meet_the_items_that_it_was_made_of() -> None:
     joins = compiled(on("a", TimeSpan(10 * US)))
     state = state_after(joins, [titled(n, n) for n in range(1, 5)])
-    made = replace(state.segments[0], derived={3: (1, 2)})
+    made = replace(state.segments[0], derived=Compositions.of({3: (1, 2)}))
     state = replace(state, segments=(made,))
     left = without_own_parts(pairs((0, 0, 3), (0, 2, 3), (0, 0, 1)), state)
     assert list(zip(left.left.tolist(), left.right.tolist(), strict=True)) == [(2, 3), (0, 1)]

@@ -113,7 +113,7 @@ def by_worker(directory: DataDirectory, assignment: Assignment) -> Receipt:
 
 
 def by_spark_task(directory: DataDirectory, assignment: Assignment) -> Receipt:
-    receipt: Receipt = pickle.loads(run_task(str(directory.root), WholeTask(assignment), DEFAULT_ALLOWANCE))
+    receipt: Receipt = pickle.loads(run_task(directory.root, WholeTask(assignment), DEFAULT_ALLOWANCE))
     return receipt
 
 

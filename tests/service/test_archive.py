@@ -55,10 +55,14 @@ def test_a_directory_is_made_with_its_parents(tmp_path: Path) -> None:
         assert (tmp_path / "a" / "b" / "catalog.sqlite").exists()
 
 
-@pytest.mark.parametrize("address", ["s3://bucket/data", "https://weir.example/data"])
-def test_an_address_is_no_directory(address: str) -> None:
-    with pytest.raises(SettingsError, match="is not a directory"):
-        Archive.open(address)
+def test_an_address_is_no_directory() -> None:
+    with pytest.raises(SettingsError, match=r"'https://weir\.example/data' is not a directory"):
+        Archive.open("https://weir.example/data")
+
+
+def test_a_store_of_objects_needs_a_catalog_that_all_machines_reach() -> None:
+    with pytest.raises(SettingsError, match="data in s3://bucket/data the catalog must be in PostgreSQL"):
+        Archive.open("s3://bucket/data")
 
 
 def test_nothing_is_removed_unless_the_settings_bound_the_logs(data: Path) -> None:

@@ -40,7 +40,7 @@ def landed(tmp_path: Path) -> Path:
 
 def run_all(root: Path, log_level: str = "") -> None:
     (task,) = [WholeTask(Assignment(0, 1, Weir.open(root).version_in_force()))]
-    assert pickle.loads(run_task(str(root), task, DEFAULT_ALLOWANCE, log_level)).item_count == 1
+    assert pickle.loads(run_task(root, task, DEFAULT_ALLOWANCE, log_level)).item_count == 1
 
 
 def test_a_task_tells_its_worker_the_level(landed: Path, caplog: pytest.LogCaptureFixture) -> None:

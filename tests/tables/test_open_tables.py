@@ -15,7 +15,6 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from feedweir.catalog import EntryOutcome
-from feedweir.errors import SettingsError
 from feedweir.logs.files import open_arrow, replace_arrow
 from feedweir.logs.sorted_files import open_sorted
 from feedweir.pipeline.compaction import FAN_IN, compact
@@ -290,11 +289,6 @@ def test_a_loop_follows_what_was_published_before_it_ended(weir: Weir) -> None:
     loop.stop()
     assert loop.trouble() is None
     assert_equal(weir.directory.root)
-
-
-def test_a_place_that_is_no_directory_is_refused() -> None:
-    with pytest.raises(SettingsError, match="'s3://bucket/place' is not a directory"):
-        Weir.open("s3://bucket/place")
 
 
 def test_whoever_wants_no_tables_gets_none(tmp_path: Path) -> None:

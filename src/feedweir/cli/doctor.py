@@ -16,7 +16,6 @@ from feedweir.config import Settings
 from feedweir.errors import CompiledSetError, FeedweirError
 from feedweir.health.standstill import judge
 from feedweir.logs.disk_errors import ENOUGH_OPEN_FILES, open_file_limit
-from feedweir.service.archive import place_in
 from feedweir.storage import own_place
 
 if TYPE_CHECKING:
@@ -94,6 +93,8 @@ def _java(settings: Settings) -> Finding:
 
 
 def _own(settings: Settings) -> Path:
+    from feedweir.service.archive import place_in  # which brings the engine along
+
     own = own_place(place_in(settings))
     own.mkdir(parents=True, exist_ok=True)
     return own

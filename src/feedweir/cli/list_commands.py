@@ -9,7 +9,6 @@ import typer
 from feedweir.cli.context import NEEDS_ATTENTION, Owner, context_of, owner_in, show_rows
 from feedweir.health.backpressure import Backlog, in_words, pressure_of
 from feedweir.health.standstill import Signs, Verdict, judge
-from feedweir.logs.flow import flow_of, state_bytes
 
 if TYPE_CHECKING:
     from feedweir.config import Settings
@@ -93,6 +92,8 @@ def status(context: typer.Context, as_json: AsJson = False) -> None:
 
 
 def _flow(archive: Archive, settings: Settings, signs: Signs) -> dict[str, Any]:
+    from feedweir.logs.flow import flow_of, state_bytes
+
     flow = flow_of(archive.directory, archive.log, archive.store, signs.waiting_since, archive.clock())
     wanted = f", about {settings.batch_seconds:g} s" if settings.batch_seconds else ""
     return {

@@ -31,6 +31,9 @@ from feedweir.pipeline.retention import (
 )
 from feedweir.storage import ObjectPath, Place, is_store, place_of
 
+STORES = ("s3", "gs", "az")
+"""How the addresses of stores of objects begin."""
+
 
 def now_utc() -> datetime:
     return datetime.now(UTC)
@@ -45,6 +48,9 @@ def place_in(settings: Settings) -> Place:
 
 def _check_store(root: ObjectPath, catalog_url: str) -> None:
     """Whether a store can be relied upon, and what goes with it is there."""
+    if str(root).partition("://")[0] not in STORES:
+        hint = "name a directory, or s3://…, gs:// or az://… for a store of objects"
+        raise SettingsError(f"{str(root)!r} is not a directory", hint=hint)
     if not catalog_url.startswith("postgresql"):
         hint = "set `catalog` to postgresql://…, which all machines reach"
         raise SettingsError(f"with data in {root} the catalog must be in PostgreSQL", hint=hint)
