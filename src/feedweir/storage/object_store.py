@@ -26,7 +26,7 @@ from obstore.exceptions import (
     UnauthenticatedError,
     UnknownConfigurationKeyError,
 )
-from obstore.store import MemoryStore, from_url
+from obstore.store import from_url
 
 from feedweir.errors import StorageError
 from feedweir.kernels.kernel_files import chosen_place, temporary_place
@@ -190,8 +190,6 @@ class ObjectStore:
 
 
 def _opened(address: StoreAddress) -> Any:
-    if address.url.startswith("memory://"):
-        return MemoryStore()
     options = dict(address.options)
     is_plain = options.get("endpoint", "").startswith("http://")
     client: Any = {**_CLIENT, "allow_http": is_plain}
