@@ -332,12 +332,17 @@ def test_a_join_that_fails_is_named_and_the_others_go_on(
         assert failing == {"Followed", "Near", "Mixed", "Made", "OfMade", "AfterMade", "Nested", "NearMade"}
 
 
+def other_bytes(whole: bytes) -> bytes:
+    """Names are made up anew each time, so that no byte is in all of them."""
+    return whole.replace(whole[len(whole) // 2 :][:1], b"~")
+
+
 def test_damaged_joins_are_compiled_again(tmp_path: Path) -> None:
     with Weir.open(tmp_path, clock=lambda: START) as weir:
         weir.execute(STATEMENTS)
         weir.refresh_set()
         for pattern in ("*.joins/*.json", "joins/*/plans.arrow", "joins/*/*.arrays", "joins/*/manifest.json"):
-            for damage in (lambda whole: whole[:-1], lambda whole: whole.replace(b"1", b"2"), None):
+            for damage in (lambda whole: whole[:-1], other_bytes, None):
                 path = sorted(weir.directory.sets.glob(pattern))[0]
                 path.unlink() if damage is None else path.write_bytes(damage(path.read_bytes()))
                 assert weir.repair_set()
